@@ -1,0 +1,1 @@
+"""Exporter: scrape an engine, parse its page, normalise it to one set of names, expose it to Prometheus."""

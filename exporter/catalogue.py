@@ -1,0 +1,460 @@
+"""The catalogue: every metric, label, closed label value and bucket list that Servewatch speaks.
+
+Data only. It imports nothing of ours, and it is the one place that spells a metric name: the exporter emits these
+objects, rules and boards select by them, METRICS.md is generated from them.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["METRICS", "Group", "Kind", "Label", "Metric", "bound_text"]
+
+
+class Kind(Enum):
+    """Prometheus' metric types that we emit."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Group(Enum):
+    """The chapters of METRICS.md, in reading order."""
+
+    STATE = "State of a replica"
+    LOAD = "Load"
+    WORK = "Work done"
+    OUTCOME = "Outcome of requests"
+    LATENCY = "Latency"
+    SIZE = "Size of requests"
+    CONFIGURATION = "Configuration as data"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """A label; `values` closes the set where we choose the values ourselves."""
+
+    name: str
+    help: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One metric family.
+
+    `help` states the unit and what one observation or increment stands for. `labels` are those on the page;
+    the target labels `replica`, `engine` and free ones come from service discovery. `buckets` are upper bounds in
+    the metric's unit, ascending, without +Inf.
+    """
+
+    name: str
+    kind: Kind
+    group: Group
+    help: str
+    labels: tuple[Label, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+    @property
+    def bucket(self) -> str:
+        """Name of the bucket series of a histogram."""
+        return f"{self.name}_bucket"
+
+    @property
+    def count(self) -> str:
+        """Name of the count series of a histogram."""
+        return f"{self.name}_count"
+
+    @property
+    def sum(self) -> str:
+        """Name of the sum series of a histogram."""
+        return f"{self.name}_sum"
+
+
+def bound_text(bound: float) -> str:
+    """Print a bucket bound in the one form used everywhere: `1.0`, `0.25`, `+Inf`.
+
+    Prometheus 3 rewrites `le` to this form at ingestion; writing it ourselves makes 2.x store the same.
+    """
+    return "+Inf" if bound == float("inf") else repr(float(bound))
+
+
+# --- labels --------------------------------------------------------------------------------------------------------
+
+REPLICA = Label(name="replica", help="name of the replica in fleet.yml (target label)")
+ENGINE = Label(
+    name="engine",
+    help="serving engine (target label)",
+    values=("vllm", "llama-server", "sglang", "tensorrt-llm", "tgi"),
+)
+MODEL = Label(name="model", help="served model, as configured or as the engine says")
+RANK = Label(name="rank", help="data-parallel rank, only where there is more than one")
+SLO = Label(name="slo", help="objective", values=("ttft", "itl", "availability", "goodput"))
+STATE = Label(
+    name="state",
+    help="the one state a replica is in",
+    values=("ready", "loading", "sleeping", "draining", "stuck", "denied", "disabled", "unreachable", "broken"),
+)
+OUTCOME = Label(
+    name="outcome",
+    help="how a request ended",
+    values=("stop", "length", "abort", "error", "other"),
+)
+REJECTION = Label(
+    name="reason",
+    help="why a request was turned away before it was admitted",
+    values=("queue_requests", "queue_tokens", "other"),
+)
+SCRAPE_ERROR = Label(
+    name="reason",
+    help="why a scrape failed",
+    values=(
+        "dns",
+        "refused",
+        "reset",
+        "timeout",
+        "tls",
+        "redirect",
+        "auth",
+        "status",
+        "size",
+        "encoding",
+        "parse",
+        "incomplete",
+    ),
+)
+MISSING = Label(name="metric", help="catalogue name of the series that no known engine name provides")
+VERSION = Label(name="version", help="version the engine reports, empty if it does not")
+
+_PAGE = (MODEL, RANK)
+
+# --- bucket lists: vLLM's defaults, unchanged from 0.8.5 to 0.33 (vllm/v1/metrics/loggers.py) ----------------------
+
+TTFT_BUCKETS = (
+    *(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75),
+    *(1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0, 160.0, 640.0, 2560.0),
+)
+ITL_BUCKETS = (
+    *(0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75),
+    *(1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0),
+)
+REQUEST_BUCKETS = (
+    *(0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0),
+    *(120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0),
+)
+TOKEN_BUCKETS = tuple(float(m * 10**e) for e in range(6) for m in (1, 2, 5))  # 1, 2, 5, 10 … 500 000 tokens
+
+# --- state ---------------------------------------------------------------------------------------------------------
+
+REPLICA_UP = Metric(
+    name="llm_replica_up",
+    kind=Kind.GAUGE,
+    group=Group.STATE,
+    help="1 if this scrape gave a page that parses and holds the engine's required series, else 0.",
+    labels=(MODEL,),
+)
+REPLICA_STATE = Metric(
+    name="llm_replica_state",
+    kind=Kind.GAUGE,
+    group=Group.STATE,
+    help="1 for the state the replica is in, 0 for every other state.",
+    labels=(MODEL, STATE),
+)
+REPLICA_INFO = Metric(
+    name="llm_replica_info",
+    kind=Kind.GAUGE,
+    group=Group.STATE,
+    help="Constant 1; its labels describe the replica.",
+    labels=(MODEL, VERSION),
+)
+REPLICA_START_TIME = Metric(
+    name="llm_replica_start_time_seconds",
+    kind=Kind.GAUGE,
+    group=Group.STATE,
+    help="Unix time at which the engine process started, in seconds.",
+    labels=(MODEL,),
+)
+SCRAPE_DURATION = Metric(
+    name="llm_replica_scrape_duration_seconds",
+    kind=Kind.GAUGE,
+    group=Group.STATE,
+    help="Time this scrape of the engine took, in seconds, failed or not.",
+)
+SCRAPE_ERRORS = Metric(
+    name="llm_replica_scrape_errors_total",
+    kind=Kind.COUNTER,
+    group=Group.STATE,
+    help="Failed scrapes of this replica since the exporter started.",
+    labels=(SCRAPE_ERROR,),
+)
+MISSING_SERIES = Metric(
+    name="llm_replica_missing_series",
+    kind=Kind.GAUGE,
+    group=Group.STATE,
+    help="1 for each series that this engine is known to provide and that its page did not hold under any known name.",
+    labels=(MISSING,),
+)
+UNMAPPED_SERIES = Metric(
+    name="llm_replica_unmapped_series",
+    kind=Kind.GAUGE,
+    group=Group.STATE,
+    help="Series on the engine's page with the engine's prefix that the catalogue has no place for.",
+)
+DROPPED_SAMPLES = Metric(
+    name="llm_replica_dropped_samples_total",
+    kind=Kind.COUNTER,
+    group=Group.STATE,
+    help="Samples of the engine's pages that were unusable (bad value, broken histogram) since the exporter started.",
+)
+
+# --- load ----------------------------------------------------------------------------------------------------------
+
+REQUESTS_RUNNING = Metric(
+    name="llm_requests_running",
+    kind=Kind.GAUGE,
+    group=Group.LOAD,
+    help="Requests being prefilled or decoded now.",
+    labels=_PAGE,
+)
+REQUESTS_WAITING = Metric(
+    name="llm_requests_waiting",
+    kind=Kind.GAUGE,
+    group=Group.LOAD,
+    help="Requests in the engine's queue now.",
+    labels=_PAGE,
+)
+REQUEST_SLOTS = Metric(
+    name="llm_request_slots",
+    kind=Kind.GAUGE,
+    group=Group.LOAD,
+    help="Requests the engine can run at once, where it says so.",
+    labels=_PAGE,
+)
+KV_CACHE_USAGE = Metric(
+    name="llm_kv_cache_usage_ratio",
+    kind=Kind.GAUGE,
+    group=Group.LOAD,
+    help="Share of the KV cache held by running requests, 0 to 1; evictable prefix cache counts as free.",
+    labels=_PAGE,
+)
+KV_CACHE_CAPACITY = Metric(
+    name="llm_kv_cache_capacity_tokens",
+    kind=Kind.GAUGE,
+    group=Group.LOAD,
+    help="Tokens the KV cache can hold.",
+    labels=_PAGE,
+)
+PREEMPTIONS = Metric(
+    name="llm_preemptions_total",
+    kind=Kind.COUNTER,
+    group=Group.LOAD,
+    help="Times a running request lost its KV cache to another and went back to the queue.",
+    labels=_PAGE,
+)
+PREFIX_CACHE_QUERIES = Metric(
+    name="llm_prefix_cache_query_tokens_total",
+    kind=Kind.COUNTER,
+    group=Group.LOAD,
+    help="Prompt tokens looked up in the prefix cache.",
+    labels=_PAGE,
+)
+PREFIX_CACHE_HITS = Metric(
+    name="llm_prefix_cache_hit_tokens_total",
+    kind=Kind.COUNTER,
+    group=Group.LOAD,
+    help="Prompt tokens found in the prefix cache.",
+    labels=_PAGE,
+)
+
+# --- work ----------------------------------------------------------------------------------------------------------
+
+PROMPT_TOKENS = Metric(
+    name="llm_prompt_tokens_total",
+    kind=Kind.COUNTER,
+    group=Group.WORK,
+    help="Prompt tokens read, cached ones included.",
+    labels=_PAGE,
+)
+PROMPT_TOKENS_CACHED = Metric(
+    name="llm_prompt_tokens_cached_total",
+    kind=Kind.COUNTER,
+    group=Group.WORK,
+    help="Prompt tokens taken from a cache instead of being computed.",
+    labels=_PAGE,
+)
+GENERATION_TOKENS = Metric(
+    name="llm_generation_tokens_total",
+    kind=Kind.COUNTER,
+    group=Group.WORK,
+    help="Tokens generated. vLLM books them at each step, llama-server at the end of a request.",
+    labels=_PAGE,
+)
+PREFILL_SECONDS = Metric(
+    name="llm_prefill_seconds_total",
+    kind=Kind.COUNTER,
+    group=Group.WORK,
+    help="Seconds spent in prefill, summed over requests.",
+    labels=_PAGE,
+)
+DECODE_SECONDS = Metric(
+    name="llm_decode_seconds_total",
+    kind=Kind.COUNTER,
+    group=Group.WORK,
+    help="Seconds spent decoding, summed over requests: grows by up to N per second with N requests running.",
+    labels=_PAGE,
+)
+SPEC_DECODE_DRAFTS = Metric(
+    name="llm_spec_decode_drafts_total",
+    kind=Kind.COUNTER,
+    group=Group.WORK,
+    help="Drafts verified by speculative decoding.",
+    labels=_PAGE,
+)
+SPEC_DECODE_DRAFT_TOKENS = Metric(
+    name="llm_spec_decode_draft_tokens_total",
+    kind=Kind.COUNTER,
+    group=Group.WORK,
+    help="Tokens proposed by speculative decoding.",
+    labels=_PAGE,
+)
+SPEC_DECODE_ACCEPTED_TOKENS = Metric(
+    name="llm_spec_decode_accepted_tokens_total",
+    kind=Kind.COUNTER,
+    group=Group.WORK,
+    help="Proposed tokens that the model accepted.",
+    labels=_PAGE,
+)
+
+# --- outcome -------------------------------------------------------------------------------------------------------
+
+REQUESTS_FINISHED = Metric(
+    name="llm_requests_finished_total",
+    kind=Kind.COUNTER,
+    group=Group.OUTCOME,
+    help="Requests that ended, by outcome. vLLM never books requests whose client went away.",
+    labels=(*_PAGE, OUTCOME),
+)
+REQUESTS_REJECTED = Metric(
+    name="llm_requests_rejected_total",
+    kind=Kind.COUNTER,
+    group=Group.OUTCOME,
+    help="Requests turned away before they were admitted. They are not among the finished ones.",
+    labels=(MODEL, REJECTION),
+)
+
+# --- latency -------------------------------------------------------------------------------------------------------
+
+TTFT = Metric(
+    name="llm_time_to_first_token_seconds",
+    kind=Kind.HISTOGRAM,
+    group=Group.LATENCY,
+    help="Time from arrival to the first token, in seconds; one observation per request that got a token.",
+    labels=_PAGE,
+    buckets=TTFT_BUCKETS,
+)
+ITL = Metric(
+    name="llm_inter_token_latency_seconds",
+    kind=Kind.HISTOGRAM,
+    group=Group.LATENCY,
+    help="Time between two outputs of one request, in seconds; one observation per output (vLLM) or token (SGLang).",
+    labels=_PAGE,
+    buckets=ITL_BUCKETS,
+)
+TPOT = Metric(
+    name="llm_time_per_output_token_seconds",
+    kind=Kind.HISTOGRAM,
+    group=Group.LATENCY,
+    help="A request's mean inter-token latency, decode time / (tokens - 1), in seconds; one observation per request.",
+    labels=_PAGE,
+    buckets=ITL_BUCKETS,
+)
+REQUEST_DURATION = Metric(
+    name="llm_request_duration_seconds",
+    kind=Kind.HISTOGRAM,
+    group=Group.LATENCY,
+    help="Time from arrival to the last token, in seconds; one observation per finished request.",
+    labels=_PAGE,
+    buckets=REQUEST_BUCKETS,
+)
+REQUEST_QUEUE = Metric(
+    name="llm_request_queue_seconds",
+    kind=Kind.HISTOGRAM,
+    group=Group.LATENCY,
+    help="Time a request waited to be scheduled, in seconds; one observation per finished request.",
+    labels=_PAGE,
+    buckets=REQUEST_BUCKETS,
+)
+REQUEST_PREFILL = Metric(
+    name="llm_request_prefill_seconds",
+    kind=Kind.HISTOGRAM,
+    group=Group.LATENCY,
+    help="Time from being scheduled to the first token, in seconds; one observation per finished request.",
+    labels=_PAGE,
+    buckets=REQUEST_BUCKETS,
+)
+REQUEST_DECODE = Metric(
+    name="llm_request_decode_seconds",
+    kind=Kind.HISTOGRAM,
+    group=Group.LATENCY,
+    help="Time from the first to the last token, in seconds; one observation per finished request.",
+    labels=_PAGE,
+    buckets=REQUEST_BUCKETS,
+)
+
+# --- size ----------------------------------------------------------------------------------------------------------
+
+REQUEST_PROMPT_TOKENS = Metric(
+    name="llm_request_prompt_tokens",
+    kind=Kind.HISTOGRAM,
+    group=Group.SIZE,
+    help="Prompt tokens of a request; one observation per finished request.",
+    labels=_PAGE,
+    buckets=TOKEN_BUCKETS,
+)
+REQUEST_GENERATION_TOKENS = Metric(
+    name="llm_request_generation_tokens",
+    kind=Kind.HISTOGRAM,
+    group=Group.SIZE,
+    help="Tokens generated for a request; one observation per finished request.",
+    labels=_PAGE,
+    buckets=TOKEN_BUCKETS,
+)
+
+# --- configuration -------------------------------------------------------------------------------------------------
+
+SLO_OBJECTIVE = Metric(
+    name="llm_slo_objective_ratio",
+    kind=Kind.GAUGE,
+    group=Group.CONFIGURATION,
+    help="Share of requests that must meet the objective, 0 to 1.",
+    labels=(MODEL, SLO),
+)
+SLO_THRESHOLD = Metric(
+    name="llm_slo_threshold_seconds",
+    kind=Kind.GAUGE,
+    group=Group.CONFIGURATION,
+    help="Latency a request must stay within to meet the objective, in seconds.",
+    labels=(MODEL, SLO),
+)
+SLO_THRESHOLD_EXACT = Metric(
+    name="llm_slo_threshold_exact",
+    kind=Kind.GAUGE,
+    group=Group.CONFIGURATION,
+    help="1 if the engine has a bucket bound at the threshold, 0 if the count there is interpolated.",
+    labels=(MODEL, SLO),
+)
+SPARE_REPLICAS = Metric(
+    name="llm_spare_replicas",
+    kind=Kind.GAUGE,
+    group=Group.CONFIGURATION,
+    help="Replicas of each model that may fail without loss of capacity, as configured.",
+)
+FLEET_REPLICAS = Metric(
+    name="llm_fleet_replicas",
+    kind=Kind.GAUGE,
+    group=Group.CONFIGURATION,
+    help="Replicas in fleet.yml, by model where it is configured or known.",
+    labels=(MODEL,),
+)
+
+METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

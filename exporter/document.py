@@ -1,0 +1,182 @@
+"""YAML text -> nodes that know their place, so that every refusal names file, path, value and fix.
+
+    FleetError             a fleet file (or one it includes) cannot be used; str() is the sentence to show
+
+A `Node` wraps one value of the document. Reading it as something it is not raises FleetError.
+"""
+
+import re
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, Never
+
+import yaml
+
+__all__ = ["FleetError", "Node", "read"]
+
+_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
+_PERCENT = re.compile(r"\d+(?:\.\d+)?%")
+
+
+class FleetError(Exception):
+    """A fleet file cannot be used. The message names file, path, what was expected and what was got."""
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """SafeLoader that refuses a key given twice: the first one would be lost without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                raise yaml.MarkedYAMLError(problem="a key must be text", problem_mark=key_node.start_mark)
+            if key in seen:
+                raise yaml.MarkedYAMLError(
+                    problem=f"key {key!r} is given twice; keep one", problem_mark=key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep=deep)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One value of a document: `file` and `path` say where it stands (`replicas[2].url`)."""
+
+    value: Any
+    file: str
+    path: str = ""
+
+    def refuse(self, expected: str) -> Never:
+        """Raise FleetError for this place: what was expected, what was got."""
+        place = f"{self.file}: {self.path}" if self.path else self.file
+        raise FleetError(f"{place}: expected {expected}, got {_shown(self.value)}")
+
+    def child(self, key: str) -> "Node":
+        """Return the value under `key`; a missing key is a node that holds None."""
+        path = f"{self.path}.{key}" if self.path else key
+        return Node(value=self.value.get(key), file=self.file, path=path)
+
+    def mapping(self, required: tuple[str, ...] = (), optional: tuple[str, ...] = ()) -> dict[str, "Node"]:
+        """Read a mapping with known keys only; None counts as an empty one. Absent and null keys are left out."""
+        known = (*required, *optional)
+        entries = self.entries(f"a mapping with the keys {', '.join(known)}")
+        for key, node in entries.items():
+            if key not in known:
+                place = f"{node.file}: {node.path}"
+                raise FleetError(f"{place}: unknown key {key!r}, expected one of: {', '.join(known)}")
+        for key in required:
+            if key not in entries:
+                place = f"{self.file}: {self.path}" if self.path else self.file
+                raise FleetError(f"{place}: key {key!r} is missing, got {_shown(self.value)}")
+        return entries
+
+    def entries(self, expected: str = "a mapping") -> dict[str, "Node"]:
+        """Read a mapping whose keys are free text, such as model names. Null values are left out."""
+        if self.value is None:
+            return {}
+        if not isinstance(self.value, dict):
+            self.refuse(expected)
+        for key in self.value:
+            if not isinstance(key, str):
+                place = f"{self.file}: {self.path}" if self.path else self.file
+                raise FleetError(f"{place}: expected keys that are text, got {key!r}; put it in quotes")
+        return {key: self.child(key) for key, value in self.value.items() if value is not None}
+
+    def items(self) -> Iterator["Node"]:
+        """Read a list; None counts as an empty one."""
+        if self.value is None:
+            return
+        if not isinstance(self.value, list):
+            self.refuse("a list")
+        for index, value in enumerate(self.value):
+            yield Node(value=value, file=self.file, path=f"{self.path}[{index}]")
+
+    def text(self, expected: str = "text") -> str:
+        """Read a non-empty text without control characters."""
+        if not isinstance(self.value, str) or not self.value.strip() or not self.value.isprintable():
+            self.refuse(expected)
+        return self.value
+
+    def count(self, *, at_least: int = 0) -> int:
+        """Read a whole number."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int) or self.value < at_least:
+            self.refuse(f"a whole number, {at_least} or more")
+        return self.value
+
+    def truth(self) -> bool:
+        """Read true or false."""
+        if not isinstance(self.value, bool):
+            self.refuse("true or false")
+        return self.value
+
+    def duration(self) -> timedelta:
+        """Read a positive duration such as 800ms, 2s, 1.5h, 30d; the resolution is one millisecond."""
+        expected = "a positive duration such as 800ms, 2s or 30d"
+        match = _DURATION.fullmatch(self.value) if isinstance(self.value, str) else None
+        if match is None:
+            self.refuse(expected)
+        milliseconds = Decimal(match[1]) * _UNITS[match[2]]
+        if milliseconds < 1 or milliseconds != int(milliseconds):
+            self.refuse(f"{expected}, in whole milliseconds")
+        try:
+            return timedelta(milliseconds=int(milliseconds))
+        except OverflowError:
+            self.refuse(f"{expected}, shorter than that")
+
+    def share(self) -> Decimal:
+        """Read a percentage strictly between 0 % and 100 % as a decimal share: 99.9% -> 0.999."""
+        if not isinstance(self.value, str) or not _PERCENT.fullmatch(self.value):
+            self.refuse("a percentage such as 99.5%")
+        try:
+            share = Decimal(self.value[:-1]) / 100
+        except InvalidOperation:
+            self.refuse("a percentage such as 99.5%")
+        if not 0 < share < 1:
+            self.refuse("a percentage above 0% and below 100% (100% leaves no error budget)")
+        return share.normalize()
+
+    def existing_file(self, base: Path) -> Path:
+        """Read the path of a readable, non-empty file; relative paths start at `base`."""
+        path = base / self.text("the path of a file")
+        try:
+            empty = path.stat().st_size == 0 if path.is_file() else None
+            if empty is False:
+                path.open("rb").close()
+        except OSError as error:
+            self.refuse(f"a file that can be read ({error.strerror})")
+        if empty is None:
+            self.refuse(f"an existing file (there is none at {path})")
+        if empty:
+            self.refuse("a file with something in it (it is empty)")
+        return path
+
+
+def read(path: Path) -> Node:
+    """Read one YAML file into its root node, or raise FleetError."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FleetError(f"{path.name}: expected UTF-8 text, got byte {error.object[error.start]:#04x}") from None
+    except OSError as error:
+        raise FleetError(f"{path}: cannot be read: {error.strerror}; give the path of a fleet file") from None
+    try:
+        return Node(value=yaml.load(text, Loader=_StrictLoader), file=path.name)  # noqa: S506 - a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
+        raise FleetError(f"{path.name}:{line} not YAML: {error.problem}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise FleetError(f"{path.name}: not YAML: {' '.join(str(error).split())}") from None
+
+
+def _shown(value: Any) -> str:  # noqa: ANN401 - any YAML value
+    """Print a value for a message, short enough for one line."""
+    if value is None:
+        return "nothing"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004 - the width of a terminal

@@ -1,0 +1,186 @@
+"""fleet.yml -> frozen dataclasses, or FleetError with a sentence that names file, path, value and fix.
+
+The one file an operator edits. In: the path of a fleet file and those it includes. Out: a `Fleet`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from exporter import catalogue
+from exporter.document import FleetError, Node, read
+from exporter.objectives import Slos, slos
+from exporter.oncall import Oncall, oncall
+
+__all__ = ["Fleet", "FleetError", "ModelPolicy", "Replica", "load"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_RESERVED_LABELS = frozenset(
+    {"alertname", "exported_instance", "exported_job", "instance", "job", "le", "quantile", "severity"}
+    | {value.name for value in vars(catalogue).values() if isinstance(value, catalogue.Label)}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    """One model server. `name` is its identity everywhere; `url` is http(s)://host[:port], no slash at the end."""
+
+    name: str
+    url: str
+    model: str | None = None
+    engine: str | None = None
+    api_key_file: Path | None = None
+    ca_file: Path | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        """host[:port] of the replica, for the `instance` label."""
+        return urlsplit(self.url).netloc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelPolicy:
+    """What is expected of one model; `min_ready` 0 means it may scale to zero and nobody is paged."""
+
+    min_ready: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """Everything fleet.yml says."""
+
+    replicas: tuple[Replica, ...]
+    slos: Slos = field(default_factory=Slos)
+    spare_replicas: int = 0
+    models: Mapping[str, ModelPolicy] = field(default_factory=dict)
+    oncall: Oncall = field(default_factory=Oncall)
+
+    def policy(self, model: str) -> ModelPolicy:
+        """Return what is expected of a model, known here or not."""
+        return self.models.get(model, ModelPolicy())
+
+
+def load(path: Path) -> Fleet:
+    """Read a fleet file and the files it includes. Raise FleetError for the first thing that cannot be used."""
+    root = read(path)
+    base = path.parent
+    if root.value is None:
+        root.refuse("a mapping with the key replicas")
+    parts = root.mapping(optional=("replicas", "include", "slos", "spare_replicas", "models", "oncall"))
+    nodes = [*_replica_nodes(parts.get("replicas")), *_included(parts.get("include"), base)]
+    replicas = tuple(_replica(node, base) for node in nodes)
+    _refuse_duplicates(nodes, replicas)
+    if not replicas and "include" not in parts:
+        raise FleetError(f"{root.file}: replicas: expected at least one replica (name, url), got none")
+    fleet = Fleet(
+        replicas=replicas,
+        slos=slos(parts["slos"]) if "slos" in parts else Slos(),
+        spare_replicas=parts["spare_replicas"].count() if "spare_replicas" in parts else 0,
+        models=_policies(parts["models"]) if "models" in parts else {},
+        oncall=oncall(parts["oncall"], base) if "oncall" in parts else Oncall(),
+    )
+    _refuse_unknown_models(root, fleet)
+    return fleet
+
+
+def _replica_nodes(node: Node | None) -> Iterable[Node]:
+    return node.items() if node else ()
+
+
+def _included(node: Node | None, base: Path) -> Iterable[Node]:
+    """Yield the replicas of the files that `include` patterns match, in the order of their names."""
+    for pattern in node.items() if node else ():
+        text = pattern.text("a path or pattern such as targets/*.yml")
+        found = sorted(base.glob(text)) if not Path(text).is_absolute() else sorted(Path("/").glob(text.lstrip("/")))
+        if not found and not any(c in text for c in "*?["):
+            pattern.refuse("the path of an existing file, or a pattern")
+        for file in found:
+            yield from _replica_nodes(read(file).mapping(optional=("replicas",)).get("replicas"))
+
+
+def _replica(node: Node, base: Path) -> Replica:
+    parts = node.mapping(required=("name", "url"), optional=("model", "engine", "api_key_file", "tls", "labels"))
+    name = parts["name"].text("a name")
+    if not _NAME.fullmatch(name):
+        parts["name"].refuse("a name of up to 63 letters, digits, '.', '_' and '-', starting with a letter or digit")
+    engine = parts["engine"].text() if "engine" in parts else None
+    if engine is not None and engine not in catalogue.ENGINE.values:
+        parts["engine"].refuse(f"one of: {', '.join(catalogue.ENGINE.values)}")
+    tls = parts["tls"].mapping(optional=("ca_file",)) if "tls" in parts else {}
+    return Replica(
+        name=name,
+        url=_url(parts["url"]),
+        model=parts["model"].text("a model name") if "model" in parts else None,
+        engine=engine,
+        api_key_file=parts["api_key_file"].existing_file(base) if "api_key_file" in parts else None,
+        ca_file=tls["ca_file"].existing_file(base) if "ca_file" in tls else None,
+        labels=_labels(parts["labels"]) if "labels" in parts else {},
+    )
+
+
+def _url(node: Node) -> str:
+    expected = "http(s)://host[:port]"
+    text = node.text(expected)
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or " " in text:
+        node.refuse(expected)
+    if "@" in parts.netloc:
+        raise FleetError(f"{node.file}: {node.path}: expected {expected} without a password; use api_key_file")
+    if parts.path not in {"", "/"} or parts.query or parts.fragment or "?" in text or "#" in text:
+        node.refuse(f"{expected} without a path")
+    return f"{parts.scheme}://{parts.netloc.lower()}"
+
+
+def _labels(node: Node) -> dict[str, str]:
+    labels = {}
+    for key, value in node.entries("a mapping from label to text").items():
+        if not _LABEL.fullmatch(key) or key.startswith("__"):
+            place = f"{node.file}: {node.path}"
+            raise FleetError(f"{place}: expected label names of letters, digits and '_', got {key!r}")
+        if key in _RESERVED_LABELS:
+            place = f"{node.file}: {node.path}"
+            raise FleetError(f"{place}: label {key!r} is Servewatch's own; choose another name")
+        labels[key] = value.text("text (put numbers in quotes)")
+    return labels
+
+
+def _policies(node: Node) -> dict[str, ModelPolicy]:
+    policies = {}
+    for model, value in node.entries("a mapping from model to its policy").items():
+        parts = value.mapping(optional=("min_ready",))
+        policies[model] = ModelPolicy(min_ready=parts["min_ready"].count() if "min_ready" in parts else 1)
+    return policies
+
+
+def _refuse_duplicates(nodes: list[Node], replicas: tuple[Replica, ...]) -> None:
+    for key in ("name", "url"):
+        seen: dict[str, Node] = {}
+        for node, replica in zip(nodes, replicas, strict=True):
+            value = getattr(replica, key)
+            if value in seen:
+                first = seen[value]
+                raise FleetError(
+                    f"{node.file}: {node.path}.{key}: {value!r} is already taken by {first.file}: {first.path};"
+                    f" give each replica its own {key}"
+                )
+            seen[value] = node
+
+
+def _refuse_unknown_models(root: Node, fleet: Fleet) -> None:
+    """Refuse a policy for a model that no replica serves, where every replica says what it serves."""
+    served = {replica.model for replica in fleet.replicas}
+    if None in served:
+        return
+    for place, names in (("slos.models", fleet.slos.models), ("models", fleet.models)):
+        for name in names:
+            if name not in served:
+                known = ", ".join(sorted(model for model in served if model))
+                raise FleetError(f"{root.file}: {place}: no replica serves {name!r}; models served: {known or 'none'}")
