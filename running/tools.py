@@ -61,7 +61,7 @@ _KINDS = {
 
 
 def find(name: str) -> Path:
-    """Answer the path of the first tool of that name; raises ToolMissingError with a sentence that says what to install."""
+    """Answer the path of the preferred tool of that name; raises ToolMissingError, which says what to install."""
     for tool in _found(name):
         return tool.path
     raise ToolMissingError(missing(name))

@@ -1,0 +1,51 @@
+"""Debian's Prometheus and Alertmanager, unpacked into .tools/debian instead of installed.
+
+Installed, the packages would start a system service each, and those would hold the ports that ours need.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from running.errors import BuildFailedError
+from running.paths import TOOLS, UNPACKED
+
+PACKAGES = ("prometheus", "prometheus-alertmanager")
+
+
+def is_at_hand() -> bool:
+    """Tell whether this machine can fetch and unpack Debian packages."""
+    return all(shutil.which(program) for program in ("apt-get", "dpkg-deb"))
+
+
+def unpack(packages: tuple[str, ...] = PACKAGES) -> None:
+    """Fetch the packages and unpack them; raises BuildFailedError with what apt said.
+
+    Only root can bring the package lists up to date, and that is done only if the packages are not in them as they are.
+    """
+    TOOLS.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=TOOLS, prefix="debian-") as scratch:
+        print(f"fetching Debian's {' and '.join(packages)} into .tools/debian (nothing is installed)")
+        fetched = _download(packages, Path(scratch))
+        if fetched.returncode and os.geteuid() == 0:
+            subprocess.run(["apt-get", "-qq", "update"], check=False)
+            fetched = _download(packages, Path(scratch))
+        if fetched.returncode:
+            raise BuildFailedError(f"apt-get download {' '.join(packages)} failed: {fetched.stdout.strip()}")
+        for package in Path(scratch).glob("*.deb"):
+            subprocess.run(["dpkg-deb", "-x", package, UNPACKED], check=True)
+
+
+def _download(packages: tuple[str, ...], directory: Path) -> subprocess.CompletedProcess[str]:
+    # apt would hand the download to the user _apt, who may not write here, and warn about it.
+    command = ["apt-get", "-qq", "-o", "APT::Sandbox::User=", "download", *packages]
+    return subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=directory,
+        check=False,
+    )
