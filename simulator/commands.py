@@ -1,0 +1,96 @@
+"""What the command line does: parsed options in, an exit code out."""
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+from urllib.parse import quote
+
+import requests
+from aiohttp import web
+
+from simulator.config import load_fleet
+from simulator.faults import KINDS
+from simulator.fleet import FleetServer
+from simulator.port import Port
+
+_TIMEOUT = 30.0  # seconds for the control API to answer
+
+
+class CommandError(Exception):
+    """A command that could not do its work; the message says why."""
+
+
+async def fleet(config: Path, host: str, port: int, *, cold: bool) -> int:
+    """Run the fleet until somebody asks it to stop."""
+    stopped = stop_event()
+    control = Port(host, port)
+    server = FleetServer(load_fleet(config), host)
+    await control.open(server.application())
+    try:
+        await server.start(loading=None if cold else 0)
+        print(f"control API on http://{host}:{control.number}", flush=True)
+        for line in server.lines():
+            print(line, flush=True)
+        await stopped.wait()
+    finally:
+        await server.stop()
+        await control.reset()
+        control.release()
+    return 0
+
+
+async def load(config: Path, *, host: str, control: str | None, factor: float, every: float) -> int:
+    """Send traffic until somebody asks to stop."""
+    raise CommandError("not here yet")
+
+
+async def phone(host: str, port: int, *, store: Path | None) -> int:
+    """Run the phone until somebody asks it to stop."""
+    raise CommandError("not here yet")
+
+
+def break_replica(control: str, replica: str, fault: str, parameters: list[str], seconds: str | None) -> int:
+    """Give a fault through the control API."""
+    values: dict[str, str] = {}
+    for parameter in parameters:
+        key, equals, value = parameter.partition("=")
+        if not equals:
+            raise CommandError(f"expected KEY=VALUE, got {parameter!r}")
+        values[key] = value
+    query = f"?for={quote(seconds)}" if seconds else ""
+    return _call("PUT", f"{control}/replicas/{quote(replica, safe='')}/faults/{quote(fault, safe='')}{query}", values)
+
+
+def heal_replica(control: str, replica: str, fault: str | None) -> int:
+    """Take one fault, or all, through the control API."""
+    one = f"/{quote(fault, safe='')}" if fault else ""
+    return _call("DELETE", f"{control}/replicas/{quote(replica, safe='')}/faults{one}", None)
+
+
+def fault_list() -> str:
+    """Write the faults with their parameters, for a help text."""
+    return ", ".join(" ".join((kind.name, *map(str, kind.parameters))) for kind in KINDS.values())
+
+
+def stop_event() -> asyncio.Event:
+    """Make an event that SIGTERM and SIGINT set."""
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    return stopped
+
+
+def _call(method: str, url: str, values: dict[str, str] | None) -> int:
+    try:
+        answer = requests.request(method, url, json=values, timeout=_TIMEOUT)
+    except requests.RequestException as error:
+        raise CommandError(f"{url}: no answer ({type(error).__name__}); is the fleet running?") from error
+    try:
+        document = answer.json()
+    except ValueError as error:
+        raise CommandError(f"{url}: not the simulator's control API (HTTP {answer.status_code})") from error
+    if not answer.ok:
+        raise CommandError(str(document.get("error", document)))
+    print(json.dumps(document))
+    return 0
