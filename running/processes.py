@@ -5,17 +5,16 @@ import os
 import signal
 import subprocess
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 from running.errors import NotReadyError, ProcessDiedError
+from running.loopback import answers
 from running.paths import ROOT
 
 _POLL_SECONDS = 0.05
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy of the machine must not see loopback
+_REAPED_WITHIN_SECONDS = 1
 
 
 class Process:
@@ -95,6 +94,7 @@ class Process:
             self._popen.wait(grace_seconds)
         _signal_group(self.pid, signal.SIGKILL)
         self._popen.wait()
+        _wait_for_the_end_of(self.pid)
 
     def __enter__(self) -> Self:
         """Answer the process itself."""
@@ -105,13 +105,13 @@ class Process:
         self.stop()
 
 
-def answers(url: str, *, seconds: float = 2) -> bool:
-    """Tell whether the address answers 200 within the time."""
-    try:
-        with _DIRECT.open(url, timeout=seconds) as response:
-            return bool(response.status == 200)  # noqa: PLR2004 - HTTP's own number
-    except (OSError, urllib.error.HTTPError, ValueError):
-        return False
+def _wait_for_the_end_of(group: int) -> None:
+    """Wait until killed orphans of the group are gone; not for ever, since some containers' init never reaps them."""
+    deadline = time.monotonic() + _REAPED_WITHIN_SECONDS
+    with contextlib.suppress(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.killpg(group, 0)
+            time.sleep(_POLL_SECONDS)
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:

@@ -1,0 +1,80 @@
+"""Command line of the running stage; the Makefile calls it, and people may: `.venv/bin/python -m running --help`."""
+
+import argparse
+import contextlib
+import os
+import sys
+import time
+from pathlib import Path
+
+from running import announce, build, debian, up
+from running.errors import RunningError
+from running.loopback import answers
+from running.paths import ROOT, RUN
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; answers the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        _run(options)
+    except RunningError as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _run(options: argparse.Namespace) -> None:
+    match options.command:
+        case "up":
+            up.up(options.fleet.resolve(), run=options.run.resolve(), time_scale=options.time_scale)
+        case "down":
+            print(up.down(options.run.resolve()))
+        case "build":
+            build.build_missing()
+        case "unpack":
+            debian.unpack()
+        case "await":
+            _await(options.url)
+        case "announce":
+            announce.announce(options.services, options.replicas)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m running", description="Start, stop and equip Servewatch without Docker."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    start = commands.add_parser("up", help="run the product in the foreground until Ctrl-C")
+    start.add_argument("--fleet", type=Path, default=ROOT / "fleet.yml", help="the fleet file (default: %(default)s)")
+    start.add_argument(
+        "--time-scale",
+        type=int,
+        default=int(os.environ.get("TIME_SCALE", "1")),
+        help="divide every window, delay and interval by this (default: $TIME_SCALE, else 1)",
+    )
+    stop = commands.add_parser("down", help="stop an `up` that runs elsewhere")
+    for command in (start, stop):
+        command.add_argument(
+            "--run", type=Path, default=RUN, help="its directory for data and logs (default: %(default)s)"
+        )
+    commands.add_parser("build", help="build current Prometheus and Alertmanager with Go into .tools/bin")
+    commands.add_parser("unpack", help="unpack Debian's Prometheus and Alertmanager into .tools/debian")
+    wait = commands.add_parser("await", help="wait until an address answers 200")
+    wait.add_argument("url")
+    announcement = commands.add_parser("announce", help="wait for the services, then print their addresses")
+    announcement.add_argument("services", nargs="+")
+    announcement.add_argument("--replicas", type=int, required=True)
+    return parser
+
+
+def _await(url: str) -> None:
+    while not answers(url):
+        time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError):
+        sys.exit(main())

@@ -1,0 +1,54 @@
+"""What a person reads once the product is up: addresses, what to try next, and how many replicas answer."""
+
+import time
+import urllib.parse
+from collections.abc import Callable, Sequence
+
+from running.loopback import answers, read_json
+from running.services import ALERTMANAGER, EXPORTER, PHONE, PROMETHEUS, SIMULATOR, Service
+
+_ORDER = (PHONE, EXPORTER, PROMETHEUS, ALERTMANAGER, SIMULATOR)
+_POLL_SECONDS = 0.2
+_PATIENCE_SECONDS = 90
+
+
+def announce(names: Sequence[str], replicas: int) -> None:
+    """Wait for every service, print the addresses, then wait for the replicas and say how many answer."""
+    started = time.monotonic()
+    shown = tuple(service for service in _ORDER if service.name in names)
+    _wait(lambda: all(answers(service.ready_url) for service in shown))
+    if silent := [service.title for service in shown if not answers(service.ready_url)]:
+        print(f"\n{', '.join(silent)} still does not answer; see .run/logs/\n", flush=True)
+        return
+    print(table(shown, time.monotonic() - started), flush=True)
+    _wait(lambda: replicas_up() == replicas)
+    print(f"\n{replicas_up()} of {replicas} replicas are up after {time.monotonic() - started:.0f} s\n", flush=True)
+
+
+def table(shown: Sequence[Service], seconds: float) -> str:
+    """Answer the addresses as a table, with what to try next."""
+    rows = [f"  {service.title:<13}{service.url:<24}{service.shows}" for service in shown]
+    hints = ["  stop          Ctrl-C here, or `make down` elsewhere; logs are in .run/logs/"]
+    if SIMULATOR in shown:
+        hints = [
+            "  break         .venv/bin/python -m simulator break vllm-a kill",
+            "  mend          .venv/bin/python -m simulator heal vllm-a",
+            *hints,
+        ]
+    return "\n".join(["", f"Servewatch is up after {seconds:.0f} s.", "", *rows, "", *hints, ""])
+
+
+def replicas_up() -> int:
+    """Ask Prometheus how many replicas are up."""
+    query = urllib.parse.urlencode({"query": "sum(llm_replica_up)"})
+    try:
+        result = read_json(f"{PROMETHEUS.url}/api/v1/query?{query}")["data"]["result"]
+    except (OSError, ValueError):
+        return 0
+    return int(result[0]["value"][1]) if result else 0
+
+
+def _wait(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
