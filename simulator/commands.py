@@ -1,17 +1,19 @@
 """What the command line does: parsed options in, an exit code out."""
 
 import asyncio
+import contextlib
 import json
 import signal
 from pathlib import Path
 from urllib.parse import quote
 
 import requests
-from aiohttp import web
+from aiohttp import ClientError, ClientSession
 
-from simulator.config import load_fleet
+from simulator.config import Fleet, load_fleet
 from simulator.faults import KINDS
 from simulator.fleet import FleetServer
+from simulator.load import LoadGenerator, open_session
 from simulator.port import Port
 
 _TIMEOUT = 30.0  # seconds for the control API to answer
@@ -42,7 +44,55 @@ async def fleet(config: Path, host: str, port: int, *, cold: bool) -> int:
 
 async def load(config: Path, *, host: str, control: str | None, factor: float, every: float) -> int:
     """Send traffic until somebody asks to stop."""
-    raise CommandError("not here yet")
+    stopped = stop_event()
+    configured = load_fleet(config)
+    async with open_session() as session:
+        addresses = await _ask_addresses(session, control, stopped) if control else _addresses(configured, host)
+        generators = {
+            traffic.model: LoadGenerator(
+                traffic, addresses.get(traffic.model, {}), session, seed=configured.traffic_seed, factor=factor
+            )
+            for traffic in configured.traffic
+        }
+        tasks = [asyncio.create_task(generator.run()) for generator in generators.values()]
+        tasks.append(asyncio.create_task(_summaries(generators, every)))
+        stopping = asyncio.create_task(stopped.wait())
+        await asyncio.wait((*tasks, stopping), return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return 0
+
+
+async def _summaries(generators: dict[str, LoadGenerator], every: float) -> None:
+    while True:
+        await asyncio.sleep(every)
+        line = "; ".join(f"{model}: {generator.take_tally()}" for model, generator in generators.items())
+        print(line, flush=True)
+
+
+def _addresses(fleet_config: Fleet, host: str) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for replica in fleet_config.replicas:
+        found.setdefault(replica.model.name, {})[replica.name] = f"http://{host}:{replica.port}"
+    return found
+
+
+async def _ask_addresses(session: ClientSession, control: str, stopped: asyncio.Event) -> dict[str, dict[str, str]]:
+    while not stopped.is_set():
+        try:
+            async with session.get(control) as answer:
+                document = await answer.json()
+        except ClientError:
+            print(f"load: waiting for the control API on {control}", flush=True)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stopped.wait(), 1.0)
+            continue
+        found: dict[str, dict[str, str]] = {}
+        for replica in document["replicas"]:
+            found.setdefault(replica["model"], {})[replica["name"]] = replica["url"]
+        return found
+    return {}
 
 
 async def phone(host: str, port: int, *, store: Path | None) -> int:
