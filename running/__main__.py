@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-from running import announce, build, debian, up
-from running.errors import RunningError
+from running import announce, build, check, debian, up
+from running.errors import CheckFailedError, RunningError
 from running.loopback import answers
 from running.paths import ROOT, RUN
 
@@ -32,6 +32,9 @@ def _run(options: argparse.Namespace) -> None:
             up.up(options.fleet.resolve(), run=options.run.resolve(), time_scale=options.time_scale)
         case "down":
             print(up.down(options.run.resolve()))
+        case "check":
+            if not check.run():
+                raise CheckFailedError("not everything holds; see above")
         case "build":
             build.build_missing()
         case "unpack":
@@ -60,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--run", type=Path, default=RUN, help="its directory for data and logs (default: %(default)s)"
         )
+    commands.add_parser("check", help="check generated files, rules, configurations and imports")
     commands.add_parser("build", help="build current Prometheus and Alertmanager with Go into .tools/bin")
     commands.add_parser("unpack", help="unpack Debian's Prometheus and Alertmanager into .tools/debian")
     wait = commands.add_parser("await", help="wait until an address answers 200")

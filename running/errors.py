@@ -7,6 +7,7 @@ RunningError
 ├── FleetRefusedError   fleet.yml does not pass its check, or its rules cannot be generated
 ├── AlreadyUpError      `make up` runs already
 ├── NotReadyError       a process runs but does not answer in time
+├── CheckFailedError    something in the checkout does not pass its tool
 └── ProcessDiedError    a process ended by itself
 """
 
@@ -37,6 +38,10 @@ class AlreadyUpError(RunningError):
 
 class NotReadyError(RunningError):
     """A process runs but does not answer in time."""
+
+
+class CheckFailedError(RunningError):
+    """Something in the checkout does not pass its tool."""
 
 
 class ProcessDiedError(RunningError):
