@@ -1,0 +1,1 @@
+"""Groups: one file per group of alerts, found by being there. Each defines `GROUP`."""

@@ -1,0 +1,82 @@
+"""Model: what an alert is.
+
+In: expressions. Out: `Alert`, the one entry from which its rules, routes, runbook facts and tests are made.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+
+from exporter.fleet import Fleet
+from prometheus.indicators import Indicator
+from prometheus.promql import Expr
+from prometheus.windows import INTERVAL
+
+__all__ = ["Alert", "AlertGroup", "AlertRule", "Severity"]
+
+
+class Severity(Enum):
+    """Who hears of it: a person at once, a person in working hours, or the machine that misses a heartbeat."""
+
+    PAGE = "page"
+    TICKET = "ticket"
+    HEARTBEAT = "heartbeat"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertRule:
+    """When an alert fires with one severity: as long as the expression has samples, after `delay` of them."""
+
+    severity: Severity
+    expression: Callable[[Fleet], Expr]
+    delay: timedelta = timedelta()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """One alert. Its name is also that of its runbook.
+
+    `meaning` is one sentence for lists and runbooks. `summary` and `description` build Prometheus templates; no value
+    belongs into the summary's identity, so values stand in annotations and never in labels. `board` is the uid of the
+    board to look at first; `drill` names the drill that proves the alert, which every page has.
+    """
+
+    name: str
+    meaning: str
+    rules: tuple[AlertRule, ...]
+    summary: str
+    description: Callable[[Fleet], str]
+    board: str
+    indicator: Indicator | None = None
+    drill: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse two rules of one severity: their alerts would have the same labels and overwrite each other."""
+        severities = self.severities
+        if len(set(severities)) < len(severities) or not severities:
+            raise ValueError(f"{self.name}: expected one rule per severity, got {[each.value for each in severities]}")
+
+    @property
+    def severities(self) -> tuple[Severity, ...]:
+        """The severities it can have, most urgent first."""
+        return tuple(rule.severity for rule in self.rules)
+
+    @property
+    def slo(self) -> str | None:
+        """The objective it is about."""
+        return self.indicator.slo if self.indicator else None
+
+    @property
+    def runbook(self) -> str:
+        """Path of its runbook from the root of the project."""
+        return f"runbooks/{self.name}.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertGroup:
+    """Alerts that are evaluated together, every `interval`."""
+
+    name: str
+    alerts: tuple[Alert, ...]
+    interval: timedelta = INTERVAL

@@ -1,0 +1,67 @@
+"""Receivers: who is told, as Alertmanager's receiver configurations.
+
+In: the `oncall` section of fleet.yml. Out: plain mappings. Secrets stay in their files.
+
+Every option written here exists in Alertmanager 0.25 (routing_key_file is the youngest).
+"""
+
+from collections.abc import Sequence
+
+from alerts.model import Severity
+from exporter.oncall import Oncall, PagerDuty, Receiver, Slack, Webhook
+from prometheus.deployment import Addresses
+
+__all__ = ["receivers"]
+
+_SUMMARY = '{{ template "servewatch.title" . }}'
+_TEXT = '{{ template "servewatch.text" . }}'
+
+
+def receivers(oncall: Oncall, addresses: Addresses) -> list[dict[str, object]]:
+    """Build one receiver per severity, named after it; where fleet.yml names nobody, the simulator's phone is told."""
+    chosen = {Severity.PAGE: oncall.page, Severity.TICKET: oncall.ticket, Severity.HEARTBEAT: oncall.heartbeat}
+    return [_receiver(severity, who or (_phone(severity, addresses),)) for severity, who in chosen.items()]
+
+
+def _phone(severity: Severity, addresses: Addresses) -> Webhook:
+    return Webhook(url=f"http://{addresses.phone}/alertmanager/{severity.value}")
+
+
+def _receiver(severity: Severity, who: Sequence[Receiver]) -> dict[str, object]:
+    configs: dict[str, list[dict[str, object]]] = {}
+    for receiver in who:
+        kind, settings = _config(receiver)
+        # A heartbeat that stops is the message; "resolved" would only confuse whoever counts beats.
+        configs.setdefault(kind, []).append({"send_resolved": severity is not Severity.HEARTBEAT, **settings})
+    return {"name": severity.value, **configs}
+
+
+def _config(receiver: Receiver) -> tuple[str, dict[str, object]]:
+    match receiver:
+        case PagerDuty():
+            return "pagerduty_configs", _pagerduty(receiver)
+        case Slack():
+            return "slack_configs", _slack(receiver)
+        case Webhook():
+            return "webhook_configs", {"url": receiver.url}
+
+
+def _pagerduty(receiver: PagerDuty) -> dict[str, object]:
+    return {
+        "routing_key_file": str(receiver.routing_key_file.absolute()),
+        "description": _SUMMARY,
+        "client": "Servewatch",
+        "client_url": '{{ template "servewatch.board" . }}',
+        "details": {"text": _TEXT, "firing": "{{ .Alerts.Firing | len }}", "resolved": "{{ .Alerts.Resolved | len }}"},
+    }
+
+
+def _slack(receiver: Slack) -> dict[str, object]:
+    return {
+        "api_url_file": str(receiver.api_url_file.absolute()),
+        "channel": receiver.channel,
+        "title": '{{ template "servewatch.slack.title" . }}',
+        "title_link": '{{ template "servewatch.board" . }}',
+        "text": '{{ template "servewatch.slack.text" . }}',
+        "fallback": _SUMMARY,
+    }

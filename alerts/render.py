@@ -1,0 +1,73 @@
+"""Render: alerts and objectives -> the text of this stage's files.
+
+In: a `Fleet` and a `Deployment`. Out: {path from the root of the project: text}. The notification templates are read
+from `alerts/templates`; everything else is pure.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from alerts import objectives
+from alerts.annotations import MODEL_NAME
+from alerts.catalogue import GROUPS
+from alerts.model import Alert, AlertGroup, AlertRule
+from alerts.routing import alertmanager_config
+from exporter.catalogue import MODEL, SLO
+from exporter.fleet import Fleet
+from prometheus.deployment import Addresses, Deployment
+from prometheus.promql import Expr
+from prometheus.render import HEADER, rules_text, yaml_text
+
+__all__ = ["artefacts", "expression"]
+
+_TEMPLATES = Path(__file__).with_name("templates")
+
+
+def artefacts(fleet: Fleet, deployment: Deployment) -> dict[str, str]:
+    """Return the files of this stage: path from the root -> text."""
+    return {
+        "alerts/generated/rules/objectives.yml": rules_text(objectives.groups(fleet.slos), deployment.scale),
+        **{
+            f"alerts/generated/rules/{group.name}.yml": yaml_text({"groups": [_group(group, fleet, deployment)]})
+            for group in GROUPS
+        },
+        "alerts/generated/alertmanager.yml": yaml_text(alertmanager_config(fleet.oncall, deployment)),
+        **{
+            f"alerts/generated/templates/{template.name}": f"{{{{/* {HEADER} */}}}}\n{template.read_text()}"
+            for template in sorted(_TEMPLATES.glob("*.tmpl"))
+        },
+    }
+
+
+def expression(alert: Alert, rule: AlertRule, fleet: Fleet) -> str:
+    """Print the expression of one rule of an alert, as a runbook or board shows it."""
+    del alert
+    return rule.expression(fleet).text()
+
+
+def _group(group: AlertGroup, fleet: Fleet, deployment: Deployment) -> dict[str, object]:
+    return {
+        "name": f"alerts-{group.name}",
+        "interval": deployment.scale.text(group.interval),
+        "rules": [_rule(alert, rule, fleet, deployment) for alert in group.alerts for rule in alert.rules],
+    }
+
+
+def _rule(alert: Alert, rule: AlertRule, fleet: Fleet, deployment: Deployment) -> dict[str, object]:
+    expr = rule.expression(fleet)
+    return {
+        "alert": alert.name,
+        "expr": expr.text(deployment.scale),
+        **({"for": deployment.scale.text(rule.delay)} if rule.delay else {}),
+        "labels": {"severity": rule.severity.value, **({SLO.name: alert.slo} if alert.slo else {})},
+        "annotations": dict(_annotations(alert, expr, fleet, deployment.addresses)),
+    }
+
+
+def _annotations(alert: Alert, expr: Expr, fleet: Fleet, addresses: Addresses) -> Iterator[tuple[str, str]]:
+    yield "summary", alert.summary
+    yield "description", alert.description(fleet)
+    yield "runbook_url", f"{addresses.runbooks}/{alert.name}.md"
+    about_a_model = MODEL.name in expr.labels
+    choice = f"?var-{MODEL.name}={MODEL_NAME.replace(' }}', ' | urlquery }}')}" if about_a_model else ""
+    yield "dashboard_url", f"{addresses.boards}/d/{alert.board}{choice}"

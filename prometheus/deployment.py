@@ -1,0 +1,51 @@
+"""Deployment: where the parts of the product find each other, and how fast its clock runs.
+
+Data only. In: nothing. Out: `Deployment`, for everything that writes an address or a duration into a configuration.
+"""
+
+from dataclasses import dataclass, field
+
+from prometheus.windows import TimeScale
+
+__all__ = ["COMPOSE", "LOCAL", "Addresses", "Deployment"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addresses:
+    """host:port of the parts as they see each other; the last two are base addresses for people's browsers."""
+
+    exporter: str
+    prometheus: str
+    alertmanager: str
+    phone: str
+    boards: str
+    runbooks: str
+
+
+COMPOSE = Addresses(
+    exporter="exporter:9801",
+    prometheus="prometheus:9090",
+    alertmanager="alertmanager:9093",
+    phone="phone:9803",
+    boards="http://127.0.0.1:3000",
+    runbooks="http://127.0.0.1:9801/runbooks",
+)
+"""Containers that call each other by name."""
+
+LOCAL = Addresses(
+    exporter="127.0.0.1:9801",
+    prometheus="127.0.0.1:9090",
+    alertmanager="127.0.0.1:9093",
+    phone="127.0.0.1:9803",
+    boards="http://127.0.0.1:3000",
+    runbooks="http://127.0.0.1:9801/runbooks",
+)
+"""Processes on one machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """Where and how fast the product runs."""
+
+    addresses: Addresses = COMPOSE
+    scale: TimeScale = field(default_factory=TimeScale)

@@ -1,0 +1,154 @@
+"""Indicators: what users were promised, as two event rates each, good and total.
+
+In: objectives from fleet.yml. Out: `INDICATORS`, their recorded series and the rules that record them.
+
+A ratio comes last and is always a quotient of sums; long windows are summed from recorded rates, never averaged ratios.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+
+from exporter.catalogue import (
+    MODEL,
+    OUTCOME,
+    REPLICA,
+    REQUESTS_FINISHED,
+    REQUESTS_REJECTED,
+    TPOT,
+    TTFT,
+    Label,
+    Metric,
+)
+from exporter.objectives import LatencyObjective, Objectives, Slos
+from prometheus import windows
+from prometheus.partition import partition
+from prometheus.promql import Expr, Matcher
+from prometheus.series import Recorded, RecordingRule, RuleGroup, events, select, within
+from prometheus.windows import Window
+
+__all__ = ["AVAILABILITY", "INDICATORS", "ITL_INDICATOR", "TTFT_INDICATOR", "Indicator", "groups"]
+
+_ANSWERED = ("stop", "length", "other")
+_COUNTED = (*_ANSWERED, "error")
+
+Events = Callable[[Slos, Window, tuple[Label, ...]], Expr]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indicator:
+    """One promise. `good` and `total` build event rates from raw counters, summed by the labels given."""
+
+    slo: str
+    title: str
+    objective: Callable[[Objectives], Decimal]
+    good_events: Events
+    total_events: Events
+
+    def good(self, window: Window, *, per: Label = MODEL) -> Recorded:
+        """Name the recorded rate of good events, per model or per replica."""
+        return self._recorded("good", "requests per second that met the objective", window, per)
+
+    def total(self, window: Window, *, per: Label = MODEL) -> Recorded:
+        """Name the recorded rate of all events, per model or per replica."""
+        return self._recorded("total", "requests per second that the objective counts", window, per)
+
+    def _recorded(self, which: str, meaning: str, window: Window, per: Label) -> Recorded:
+        return Recorded(
+            name=f"{per.name}:llm_{self.slo}_{which}:rate{window.name}",
+            labels=(MODEL,) if per is MODEL else (MODEL, per),
+            help=f"{self.title}: {meaning}, over {window.name}.",
+        )
+
+
+def _within(metric: Metric, objective: Callable[[Objectives], LatencyObjective]) -> Events:
+    def build(slos: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
+        parts = partition(slos, lambda objectives: objective(objectives).threshold)
+        # The exporter gives every replica a bucket bound at every threshold of the fleet.
+        layout = {*metric.buckets, *(_bound(part.value) for part in parts)}
+        first, *others = (
+            within(metric, _bound(part.value), layout, *part.matchers).rate(window).aggregate("sum", *by)
+            for part in parts
+        )
+        return first.union(*others)
+
+    return build
+
+
+def _bound(threshold: timedelta) -> float:
+    return threshold / timedelta(seconds=1)
+
+
+def _observed(metric: Metric) -> Events:
+    def build(_: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
+        return events(metric).rate(window).aggregate("sum", *by)
+
+    return build
+
+
+def _answered(_: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
+    return select(REQUESTS_FINISHED, Matcher.among(OUTCOME, _ANSWERED)).rate(window).aggregate("sum", *by)
+
+
+def _asked(_: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
+    """Count finished and rejected requests; aborts are the client's choice.
+
+    The union of single series, summed afterwards, keeps the total where an engine has no rejections, or only those.
+    """
+    finished = select(REQUESTS_FINISHED, Matcher.among(OUTCOME, _COUNTED)).rate(window)
+    return finished.union(select(REQUESTS_REJECTED).rate(window)).aggregate("sum", *by)
+
+
+TTFT_INDICATOR = Indicator(
+    slo="ttft",
+    title="Time to first token",
+    objective=lambda objectives: objectives.ttft.objective,
+    good_events=_within(TTFT, lambda objectives: objectives.ttft),
+    total_events=_observed(TTFT),
+)
+ITL_INDICATOR = Indicator(
+    slo="itl",
+    title="Inter-token latency",
+    objective=lambda objectives: objectives.itl.objective,
+    good_events=_within(TPOT, lambda objectives: objectives.itl),
+    total_events=_observed(TPOT),
+)
+AVAILABILITY = Indicator(
+    slo="availability",
+    title="Availability",
+    objective=lambda objectives: objectives.availability.objective,
+    good_events=_answered,
+    total_events=_asked,
+)
+INDICATORS = (TTFT_INDICATOR, ITL_INDICATOR, AVAILABILITY)
+
+
+def groups(slos: Slos) -> tuple[RuleGroup, ...]:
+    """Build the rules that record every indicator over every window, per model, and over one window per replica."""
+    return tuple(
+        RuleGroup(name=f"indicators-{window.name}", interval=window.interval, rules=tuple(_rules(slos, window)))
+        for window in windows.over(slos.window)
+    )
+
+
+def _rules(slos: Slos, window: Window) -> list[RecordingRule]:
+    found = []
+    for indicator in INDICATORS:
+        for name, build in ((indicator.good, indicator.good_events), (indicator.total, indicator.total_events)):
+            if window is windows.REPLICA:
+                per_replica = name(window, per=REPLICA)
+                found.append(RecordingRule(recorded=per_replica, expr=build(slos, window, per_replica.labels)))
+                expr = per_replica.select().aggregate("sum", MODEL)
+            elif window.tiled:
+                expr = _from_tiles(name(windows.TILE), window)
+            else:
+                expr = build(slos, window, (MODEL,))
+            found.append(RecordingRule(recorded=name(window), expr=expr))
+    return found
+
+
+def _from_tiles(recorded: Recorded, window: Window) -> Expr:
+    """Add up the rates of tiles that lie side by side; a tile without a sample adds nothing."""
+    tiles = window.span // windows.TILE.span
+    return recorded.select().over_time("sum", window.span, step=windows.TILE.span) / tiles

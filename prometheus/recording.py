@@ -1,0 +1,194 @@
+"""Recording: what boards show about load, throughput, latency and goodput, per model.
+
+In: the catalogue. Out: `Recorded` series by name, and the rules that record them. Boards query these, so that a board
+costs the same with three replicas and with a thousand.
+"""
+
+from decimal import Decimal
+
+from exporter.catalogue import (
+    GENERATION_TOKENS,
+    KV_CACHE_USAGE,
+    MODEL,
+    OUTCOME,
+    PREEMPTIONS,
+    PREFIX_CACHE_HITS,
+    PREFIX_CACHE_QUERIES,
+    PROMPT_TOKENS,
+    REPLICA_STATE,
+    REQUESTS_FINISHED,
+    REQUESTS_REJECTED,
+    REQUESTS_RUNNING,
+    REQUESTS_WAITING,
+    STATE,
+    TPOT,
+    TTFT,
+    Metric,
+)
+from prometheus.indicators import AVAILABILITY, ITL_INDICATOR, TTFT_INDICATOR, Indicator
+from prometheus.promql import LE, Expr, Matcher
+from prometheus.series import Recorded, RecordingRule, RuleGroup, buckets, select
+from prometheus.windows import INTERVAL, RECENT, TILE
+
+__all__ = [
+    "FINISHED_RATE",
+    "GENERATION_TOKEN_RATE",
+    "GOODPUT_LOWER",
+    "GOODPUT_UPPER",
+    "ITL_BUCKETS",
+    "ITL_P50",
+    "ITL_P95",
+    "KV_CACHE_MAX",
+    "KV_CACHE_MEAN",
+    "PREEMPTION_RATE",
+    "PREFIX_CACHE_HIT_RATIO",
+    "PROMPT_TOKEN_RATE",
+    "REJECTED_RATE",
+    "REPLICAS",
+    "REPLICAS_BY_STATE",
+    "REPLICAS_READY",
+    "REQUEST_RATE",
+    "RUNNING",
+    "TTFT_BUCKETS",
+    "TTFT_P50",
+    "TTFT_P95",
+    "WAITING",
+    "groups",
+]
+
+_PER_MODEL = (MODEL,)
+_MEDIAN = Decimal("0.5")
+_TAIL = Decimal("0.95")
+
+
+def _model(name: str, text: str) -> Recorded:
+    return Recorded(name=f"model:{name}", labels=_PER_MODEL, help=text)
+
+
+REPLICAS_BY_STATE = Recorded(
+    name="model_state:llm_replicas:count", labels=(MODEL, STATE), help="Replicas of a model in each state."
+)
+REPLICAS_READY = _model("llm_replicas_ready:count", "Replicas of a model that are ready.")
+REPLICAS = _model("llm_replicas:count", "Replicas of a model, whatever their state.")
+RUNNING = _model("llm_requests_running:sum", "Requests being prefilled or decoded now.")
+WAITING = _model("llm_requests_waiting:sum", "Requests in the engines' queues now.")
+KV_CACHE_MEAN = _model("llm_kv_cache_usage_ratio:avg", "Mean share of the KV cache held by running requests, 0 to 1.")
+KV_CACHE_MAX = _model("llm_kv_cache_usage_ratio:max", "Share of the KV cache in use on the fullest replica, 0 to 1.")
+PREEMPTION_RATE = _model("llm_preemptions:rate1m", "Preemptions per second, over 1m.")
+PROMPT_TOKEN_RATE = _model("llm_prompt_tokens:rate1m", "Prompt tokens read per second, cached ones included, over 1m.")
+GENERATION_TOKEN_RATE = _model("llm_generation_tokens:rate1m", "Tokens generated per second, over 1m.")
+PREFIX_CACHE_HIT_RATIO = _model(
+    "llm_prefix_cache_hits:ratio5m", "Share of looked-up prompt tokens found in the prefix cache over 5m, 0 to 1."
+)
+FINISHED_RATE = Recorded(
+    name="model_outcome:llm_requests_finished:rate1m",
+    labels=(MODEL, OUTCOME),
+    help="Requests that ended per second, by outcome, over 1m.",
+)
+REJECTED_RATE = _model("llm_requests_rejected:rate1m", "Requests turned away per second, over 1m.")
+REQUEST_RATE = _model("llm_requests:rate1m", "Requests finished (aborts included) or turned away per second, over 1m.")
+TTFT_BUCKETS = Recorded(
+    name="model_le:llm_ttft_bucket:rate5m",
+    labels=(MODEL, LE),
+    help="First tokens per second within each bound, over 5m.",
+)
+TTFT_P50 = _model("llm_ttft_seconds:p50_5m", "Median time to first token in seconds, over 5m.")
+TTFT_P95 = _model("llm_ttft_seconds:p95_5m", "95th percentile of time to first token in seconds, over 5m.")
+ITL_BUCKETS = Recorded(
+    name="model_le:llm_itl_bucket:rate5m",
+    labels=(MODEL, LE),
+    help="Requests per second whose mean inter-token latency is within each bound, over 5m.",
+)
+ITL_P50 = _model("llm_itl_seconds:p50_5m", "Median of requests' mean inter-token latency in seconds, over 5m.")
+ITL_P95 = _model("llm_itl_seconds:p95_5m", "95th percentile of requests' mean inter-token latency in seconds, over 5m.")
+GOODPUT_LOWER = _model(
+    "llm_goodput_lower:rate5m",
+    "Requests per second that met every objective, at least: as if no request missed two of them, over 5m.",
+)
+GOODPUT_UPPER = _model(
+    "llm_goodput_upper:rate5m",
+    "Requests per second that met every objective, at most: as if misses fell on the same requests, over 5m.",
+)
+
+
+def groups() -> tuple[RuleGroup, ...]:
+    """Build the rules that boards rely on."""
+    return (
+        RuleGroup(name="load", interval=INTERVAL, rules=_load()),
+        RuleGroup(name="work", interval=INTERVAL, rules=_work()),
+        RuleGroup(name="latency", interval=INTERVAL, rules=(*_latency(), *_goodput())),
+    )
+
+
+def _load() -> tuple[RecordingRule, ...]:
+    by_state = select(REPLICA_STATE).aggregate("sum", MODEL, STATE)
+    return (
+        RecordingRule(recorded=REPLICAS_BY_STATE, expr=by_state),
+        RecordingRule(recorded=REPLICAS_READY, expr=_replicas("ready")),
+        RecordingRule(recorded=REPLICAS, expr=REPLICAS_BY_STATE.select().aggregate("sum", MODEL)),
+        RecordingRule(recorded=RUNNING, expr=select(REQUESTS_RUNNING).aggregate("sum", MODEL)),
+        RecordingRule(recorded=WAITING, expr=select(REQUESTS_WAITING).aggregate("sum", MODEL)),
+        RecordingRule(recorded=KV_CACHE_MEAN, expr=select(KV_CACHE_USAGE).aggregate("avg", MODEL)),
+        RecordingRule(recorded=KV_CACHE_MAX, expr=select(KV_CACHE_USAGE).aggregate("max", MODEL)),
+    )
+
+
+def _replicas(state: str) -> Expr:
+    return REPLICAS_BY_STATE.select(Matcher.equal(STATE, state)).aggregate("sum", MODEL)
+
+
+def _work() -> tuple[RecordingRule, ...]:
+    finished = select(REQUESTS_FINISHED).rate(RECENT)
+    rejected = select(REQUESTS_REJECTED).rate(RECENT)
+    queries = select(PREFIX_CACHE_QUERIES).rate(TILE).aggregate("sum", MODEL)
+    hits = select(PREFIX_CACHE_HITS).rate(TILE).aggregate("sum", MODEL)
+    return (
+        RecordingRule(recorded=PREEMPTION_RATE, expr=_rate(PREEMPTIONS)),
+        RecordingRule(recorded=PROMPT_TOKEN_RATE, expr=_rate(PROMPT_TOKENS)),
+        RecordingRule(recorded=GENERATION_TOKEN_RATE, expr=_rate(GENERATION_TOKENS)),
+        # Without look-ups there is no ratio, rather than NaN or 0 %.
+        RecordingRule(recorded=PREFIX_CACHE_HIT_RATIO, expr=hits / queries.compare(">", 0)),
+        RecordingRule(recorded=FINISHED_RATE, expr=finished.aggregate("sum", MODEL, OUTCOME)),
+        RecordingRule(recorded=REJECTED_RATE, expr=rejected.aggregate("sum", MODEL)),
+        RecordingRule(recorded=REQUEST_RATE, expr=finished.union(rejected).aggregate("sum", MODEL)),
+    )
+
+
+def _rate(metric: Metric) -> Expr:
+    return select(metric).rate(RECENT).aggregate("sum", MODEL)
+
+
+def _latency() -> tuple[RecordingRule, ...]:
+    return (
+        RecordingRule(recorded=TTFT_BUCKETS, expr=_bucket_rates(TTFT)),
+        RecordingRule(recorded=TTFT_P50, expr=TTFT_BUCKETS.select().quantile(_MEDIAN)),
+        RecordingRule(recorded=TTFT_P95, expr=TTFT_BUCKETS.select().quantile(_TAIL)),
+        RecordingRule(recorded=ITL_BUCKETS, expr=_bucket_rates(TPOT)),
+        RecordingRule(recorded=ITL_P50, expr=ITL_BUCKETS.select().quantile(_MEDIAN)),
+        RecordingRule(recorded=ITL_P95, expr=ITL_BUCKETS.select().quantile(_TAIL)),
+    )
+
+
+def _bucket_rates(metric: Metric) -> Expr:
+    return buckets(metric).rate(TILE).aggregate("sum", MODEL, LE)
+
+
+def _goodput() -> tuple[RecordingRule, ...]:
+    """Bound goodput in requests per second.
+
+    Histograms are marginals: nobody knows whether a request that was late is also one that was slow. So the misses are
+    subtracted one by one at worst, and only the larger of them at best.
+    """
+    answered = AVAILABILITY.good(TILE).select()
+    late, slow = _missed(TTFT_INDICATOR), _missed(ITL_INDICATOR)
+    asked = AVAILABILITY.total(TILE).select()
+    at_worst = answered - late - slow
+    at_best = answered.minimum(asked - late).minimum(asked - slow)
+    return (
+        RecordingRule(recorded=GOODPUT_LOWER, expr=at_worst.call("clamp_min", 0)),
+        RecordingRule(recorded=GOODPUT_UPPER, expr=at_best.call("clamp_min", 0)),
+    )
+
+
+def _missed(indicator: Indicator) -> Expr:
+    return indicator.total(TILE).select() - indicator.good(TILE).select()

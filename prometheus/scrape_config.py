@@ -1,0 +1,50 @@
+"""Scrape configuration: prometheus.yml as a document.
+
+In: a `Deployment`. Out: a plain mapping, valid for Prometheus 2.42 and 3.16. Replicas come from the exporter's service
+discovery with all their labels, so there is no relabelling here that could make two of them collide.
+"""
+
+from datetime import timedelta
+
+from prometheus.deployment import Deployment
+from prometheus.windows import INTERVAL
+
+__all__ = ["DISCOVERY_INTERVAL", "RULE_FILES", "scrape_config"]
+
+DISCOVERY_INTERVAL = timedelta(seconds=10)
+"""How soon a new line in fleet.yml becomes a target."""
+
+RULE_FILES = ("rules/*.yml", "../../alerts/generated/rules/*.yml")
+"""Relative to prometheus.yml, so that the generated tree can be put anywhere as long as it stays together."""
+
+
+def scrape_config(deployment: Deployment) -> dict[str, object]:
+    """Build prometheus.yml."""
+    addresses, scale = deployment.addresses, deployment.scale
+    return {
+        "global": {
+            "scrape_interval": scale.text(INTERVAL),
+            "scrape_timeout": scale.text(INTERVAL),
+            "evaluation_interval": scale.text(INTERVAL),
+        },
+        "rule_files": list(RULE_FILES),
+        "alerting": {"alertmanagers": [{"static_configs": [{"targets": [addresses.alertmanager]}]}]},
+        "scrape_configs": [
+            {
+                "job_name": "replicas",
+                "http_sd_configs": [
+                    {
+                        "url": f"http://{addresses.exporter}/targets",
+                        "refresh_interval": scale.text(DISCOVERY_INTERVAL),
+                    }
+                ],
+            },
+            _static("exporter", addresses.exporter),
+            _static("prometheus", addresses.prometheus),
+            _static("alertmanager", addresses.alertmanager),
+        ],
+    }
+
+
+def _static(job: str, address: str) -> dict[str, object]:
+    return {"job_name": job, "static_configs": [{"targets": [address]}]}
