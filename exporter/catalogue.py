@@ -28,6 +28,7 @@ class Group(Enum):
     LATENCY = "Latency"
     SIZE = "Size of requests"
     CONFIGURATION = "Configuration as data"
+    EXPORTER = "The exporter itself"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -455,6 +456,47 @@ FLEET_REPLICAS = Metric(
     group=Group.CONFIGURATION,
     help="Replicas in fleet.yml, by model where it is configured or known.",
     labels=(MODEL,),
+)
+
+# --- the exporter itself -------------------------------------------------------------------------------------------
+
+EXPORTER_BUILD_INFO = Metric(
+    name="llm_exporter_build_info",
+    kind=Kind.GAUGE,
+    group=Group.EXPORTER,
+    help="Constant 1; its label is the exporter's version.",
+    labels=(VERSION,),
+)
+FLEET_RELOAD_SUCCESS = Metric(
+    name="llm_exporter_fleet_reload_success",
+    kind=Kind.GAUGE,
+    group=Group.EXPORTER,
+    help="1 if the last reading of fleet.yml was used, 0 if it was refused and the fleet before it still holds.",
+)
+FLEET_RELOAD_TIME = Metric(
+    name="llm_exporter_fleet_reload_success_timestamp_seconds",
+    kind=Kind.GAUGE,
+    group=Group.EXPORTER,
+    help="Unix time at which the fleet in use was read, in seconds.",
+)
+PROBES = Metric(
+    name="llm_exporter_probes_total",
+    kind=Kind.COUNTER,
+    group=Group.EXPORTER,
+    help="Answers to /probe, shared scrapes included.",
+)
+PROBES_IN_FLIGHT = Metric(
+    name="llm_exporter_probes_in_flight",
+    kind=Kind.GAUGE,
+    group=Group.EXPORTER,
+    help="Requests to /probe being answered now.",
+)
+SCRAPES_SECONDS = Metric(
+    name="llm_exporter_scrape_seconds",
+    kind=Kind.HISTOGRAM,
+    group=Group.EXPORTER,
+    help="Time that scrapes of engines took, in seconds; one observation per scrape, failed or not.",
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
 )
 
 METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

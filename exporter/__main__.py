@@ -1,0 +1,139 @@
+"""Command line: serve, check, scrape. Exit code 0: done; 1: the fleet or the replica is not well; 2: usage."""
+
+import argparse
+import asyncio
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import uvicorn
+
+from exporter.document import FleetError
+from exporter.fleet import Fleet, load
+from exporter.server import app
+from exporter.service import Options, Service
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and answer its exit code."""
+    asked = _parser().parse_args(arguments)
+    try:
+        fleet = load(asked.fleet)
+    except FleetError as error:
+        print(error, file=sys.stderr)  # noqa: T201 - a command line speaks
+        return 1
+    code: int = asked.run(asked, fleet)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m exporter", description="Exporter of Servewatch.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    fleet = argparse.ArgumentParser(add_help=False)
+    fleet.add_argument("--fleet", type=Path, default=Path("fleet.yml"), help="the fleet file (default: %(default)s)")
+    serve = commands.add_parser("serve", parents=[fleet], help="answer Prometheus and people over HTTP")
+    serve.add_argument(
+        "--listen", type=_address, default=("127.0.0.1", 9801), metavar="HOST:PORT", help="default: 127.0.0.1:9801"
+    )
+    serve.add_argument("--state-dir", type=Path, help="where learned models are kept over a restart")
+    serve.add_argument(
+        "--min-interval",
+        type=_duration,
+        default=1.0,
+        metavar="DURATION",
+        help="readers within this time share one scrape (default: 1s)",
+    )
+    serve.add_argument(
+        "--timeout",
+        type=_duration,
+        default=10.0,
+        metavar="DURATION",
+        help="time for a scrape whose reader does not say how long it waits (default: 10s)",
+    )
+    serve.set_defaults(run=_serve)
+    check = commands.add_parser("check", parents=[fleet], help="read the fleet file and say whether it can be used")
+    check.set_defaults(run=_check)
+    scrape = commands.add_parser("scrape", parents=[fleet], help="scrape one replica and print its page")
+    scrape.add_argument("name", metavar="NAME", help="name of the replica")
+    scrape.add_argument("--timeout", type=_duration, default=10.0, metavar="DURATION", help="default: 10s")
+    scrape.add_argument("--debug", action="store_true", help="say why, on standard error")
+    scrape.set_defaults(run=_scrape)
+    return parser
+
+
+def _serve(asked: argparse.Namespace, fleet: Fleet) -> int:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    if asked.state_dir is not None:
+        asked.state_dir.mkdir(parents=True, exist_ok=True)
+    options = Options(
+        fleet=asked.fleet, state_dir=asked.state_dir, min_interval=asked.min_interval, timeout=asked.timeout
+    )
+    host, port = asked.listen
+    uvicorn.run(
+        app(options, fleet),
+        host=host,
+        port=port,
+        access_log=False,
+        log_config=None,
+        timeout_graceful_shutdown=1,
+        server_header=False,
+        date_header=False,
+    )
+    return 0
+
+
+def _check(asked: argparse.Namespace, fleet: Fleet) -> int:
+    print(f"{asked.fleet}: {len(fleet.replicas)} replicas, good to use")  # noqa: T201
+    return 0
+
+
+def _scrape(asked: argparse.Namespace, fleet: Fleet) -> int:
+    return asyncio.run(_scrape_once(asked, fleet))
+
+
+async def _scrape_once(asked: argparse.Namespace, fleet: Fleet) -> int:
+    service = Service(Options(fleet=asked.fleet), fleet)
+    try:
+        watch = service.watches.get(asked.name)
+        if watch is None:
+            known = ", ".join(service.watches)
+            print(f"no replica is named {asked.name!r}; there are: {known}", file=sys.stderr)  # noqa: T201
+            return 1
+        outcome = await watch.look(asked.timeout)
+    finally:
+        await service.close()
+    sys.stdout.write(outcome.page)
+    if asked.debug:
+        lines = [
+            f"url:     {watch.replica.url}",
+            f"engine:  {outcome.engine or 'not recognised'}",
+            f"model:   {outcome.model or 'not known'}",
+            f"state:   {outcome.state}",
+            f"took:    {outcome.duration:.3f} s",
+            *([f"error:   {outcome.sentence}"] if outcome.sentence else []),
+            *(f"note:    {note}" for note in outcome.notes),
+        ]
+        print(*lines, sep="\n", file=sys.stderr)  # noqa: T201
+    return 0 if outcome.up else 1
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004
+        raise argparse.ArgumentTypeError(f"expected HOST:PORT, got {text!r}")
+    return host.strip("[]"), int(port)
+
+
+def _duration(text: str) -> float:
+    for unit, factor in (("ms", 0.001), ("s", 1.0), ("m", 60.0)):
+        number = text.removesuffix(unit)
+        if number != text and number.replace(".", "", 1).isdecimal():
+            return float(number) * factor
+    raise argparse.ArgumentTypeError(f"expected a duration such as 500ms, 1s or 2m, got {text!r}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

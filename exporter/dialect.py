@@ -1,0 +1,111 @@
+"""Dialect: what an engine file has to say, as data. One engine is one `Engine` in one file of exporter/engines/.
+
+Names of series are written without the engine's prefix. What other endpoints than the page tell (`Extra`) becomes
+series too, named `path:field`, so that one table says where every metric comes from.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+from exporter.catalogue import Label, Metric
+
+__all__ = ["Answers", "Engine", "Extra", "Facts", "LabelMap", "Merge", "Reading", "Sleep"]
+
+Answers = Mapping[str, Any]
+"""Decoded JSON of the extra endpoints that answered, by path."""
+
+
+class Merge(Enum):
+    """How series that differ only in labels we do not keep (process id, tensor rank, …) become one."""
+
+    SUM = "sum"
+    MAX = "max"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelMap:
+    """An engine's label that becomes one of ours: known values are translated, others are `other`."""
+
+    source: str
+    target: Label
+    values: Mapping[str, str]
+    other: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Where one catalogue metric comes from.
+
+    `names` are the engine's names for it, newest first: the first one on the page wins, aliases are never added up.
+    `plus` are added to it where the engine counts in parts. `value` reads the number from the labels of an info series.
+    """
+
+    metric: Metric
+    names: tuple[str, ...]
+    plus: tuple[str, ...] = ()
+    merge: Merge = Merge.SUM
+    label: LabelMap | None = None
+    value: Callable[[Mapping[str, str]], float | None] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sleep:
+    """A series that is 1 while the engine sleeps; with `label`, only where that label has one of `values`."""
+
+    name: str
+    label: str = ""
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extra:
+    """One more endpoint to ask beside the page.
+
+    `when` decides from the answers so far; an extra with `when` is asked after those without. `every` spares an
+    endpoint whose answer hardly changes. An extra that fails costs its own series only.
+    """
+
+    path: str
+    when: Callable[[Answers], bool] | None = None
+    every: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the extra endpoints told: identity, and numbers by series name."""
+
+    model: str | None = None
+    version: str | None = None
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """One engine.
+
+    `required`: metrics that every supported version provides; none of them on a page means that the page is not this
+    engine's, one missing means that the engine renamed it. `implied`: the same, for pages that hold the named series.
+    `left_out`: series (families for histograms) that we know and leave out on purpose. `switched_off`: series of pages
+    whose engine runs with its metrics off. `keep_alive` false: the engine serves few connections at once; we keep none.
+    """
+
+    name: str
+    title: str
+    prefixes: tuple[str, ...]
+    readings: tuple[Reading, ...]
+    required: tuple[Metric, ...]
+    path: str = "/metrics"
+    implied: Mapping[str, tuple[Metric, ...]] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    switched_off: tuple[str, ...] = ()
+    switch_on: str = ""
+    model_label: str = ""
+    rank_label: str = ""
+    sleep: Sleep | None = None
+    extras: tuple[Extra, ...] = ()
+    facts: Callable[[Answers], Facts] = lambda _answers: Facts()
+    keep_alive: bool = True

@@ -1,0 +1,95 @@
+"""Identity: which model and engine a replica had when it last answered; kept over restarts in one JSON file.
+
+A replica that is gone must still be known by its model, else a model that lost all its replicas would be silent.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from exporter.fleet import Replica
+
+__all__ = ["Identities", "Identity"]
+
+_FILE = "identities.json"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What was learned from a replica; `url` guards against a name that moved to another server."""
+
+    url: str
+    model: str = ""
+    engine: str = ""
+
+
+class Identities:
+    """Learned identities by replica name, in memory and, with a directory, on disk."""
+
+    def __init__(self, directory: Path | None) -> None:
+        """Read what an earlier run learned; a file that cannot be used is ignored with a warning."""
+        self._file = directory / _FILE if directory else None
+        self._known: dict[str, Identity] = _read(self._file) if self._file else {}
+
+    def of(self, replica: Replica) -> Identity:
+        """Answer what is known: configuration first, then what was learned at the same address."""
+        learned = self._known.get(replica.name)
+        if learned is None or learned.url != replica.url:
+            learned = Identity(url=replica.url)
+        return Identity(url=replica.url, model=replica.model or learned.model, engine=replica.engine or learned.engine)
+
+    def learn(self, replica: Replica, *, model: str, engine: str) -> None:
+        """Remember what a page told, on disk only if it is news."""
+        news = Identity(url=replica.url, model=model, engine=engine)
+        if self._known.get(replica.name) != news:
+            self._known[replica.name] = news
+            self._write()
+
+    def keep_only(self, names: frozenset[str]) -> None:
+        """Forget replicas that left the fleet."""
+        gone = self._known.keys() - names
+        for name in gone:
+            del self._known[name]
+        if gone:
+            self._write()
+
+    def _write(self) -> None:
+        """Replace the file as a whole, so that a crash leaves the old one or the new one."""
+        if self._file is None:
+            return
+        text = json.dumps({name: asdict(one) for name, one in sorted(self._known.items())}, indent=1)
+        draft = self._file.with_suffix(".new")
+        try:
+            with draft.open("w", encoding="utf-8") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            draft.replace(self._file)
+        except OSError as error:
+            _log.warning(
+                "%s cannot be written (%s): learned models will be lost at a restart", self._file, error.strerror
+            )
+
+
+def _read(file: Path) -> dict[str, Identity]:
+    try:
+        stored = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        _log.warning("%s cannot be read (%s): starting without learned models", file, type(error).__name__)
+        return {}
+    entries = stored.items() if isinstance(stored, dict) else ()
+    return {name: Identity(**entry) for name, entry in entries if _is_identity(entry)}
+
+
+def _is_identity(entry: object) -> bool:
+    return (
+        isinstance(entry, Mapping)
+        and entry.keys() == {"url", "model", "engine"}
+        and all(isinstance(value, str) for value in entry.values())
+    )

@@ -1,0 +1,94 @@
+"""Normalise: a parsed page -> samples of the catalogue. Pure, but for the memory of plans for shapes seen before."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from exporter import catalogue
+from exporter.buckets import layouts
+from exporter.catalogue import Metric
+from exporter.dialect import Engine
+from exporter.engines import ENGINES
+from exporter.expose import Template
+from exporter.objectives import Slos
+from exporter.parse import Page, Series
+from exporter.plan import Plan, plan
+from exporter.shape import shape
+
+__all__ = ["Normalised", "Normaliser", "recognise"]
+
+_REMEMBERED = 512  # plans; a fleet needs one for each engine, model and set of options
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Normalised:
+    """A page in the catalogue's names: `text` as exposed, and what a verdict on the replica needs."""
+
+    model: str
+    text: str
+    sleeping: bool
+    recognised: bool
+    missing: tuple[Metric, ...]
+    unmapped: tuple[str, ...]
+    dropped: int
+    totals: Mapping[str, float]
+
+
+class Normaliser:
+    """Normalises pages for one fleet's objectives."""
+
+    def __init__(self, slos: Slos) -> None:
+        self._slos = slos
+        self._layouts = layouts(slos)
+        self._plans: OrderedDict[tuple[tuple[Series, ...], str, str | None], Plan] = OrderedDict()
+
+    def normalise(self, page: Page, engine: Engine, model: str | None) -> Normalised:
+        """Translate a page; `model` is the name to use, None to take the page's own."""
+        known = self._plan(page.series, engine, model)
+        values = known.values(page.values)
+        broken = [one for one in known.histograms if not one.is_sound(page.values)]
+        if broken:
+            lost = {id(point) for one in broken for point in one.points}
+            kept = [(p, v) for p, v in zip(known.points, values, strict=True) if id(p) not in lost]
+            text = Template(point for point, _ in kept).render([value for _, value in kept])
+        else:
+            text = known.template.render(values)
+        return Normalised(
+            model=known.model,
+            text=text,
+            sleeping=any(page.values[at] == 1 for at in known.sleeping),
+            recognised=known.recognised,
+            missing=known.missing,
+            unmapped=known.unmapped,
+            dropped=page.dropped + sum(one.samples for one in broken),
+            totals=_totals(known, values),
+        )
+
+    def _plan(self, series: tuple[Series, ...], engine: Engine, model: str | None) -> Plan:
+        key = (series, engine.name, model)
+        known = self._plans.get(key)
+        if known is None:
+            known = self._plans[key] = plan(shape(series, engine, model), self._layouts, self._slos)
+            if len(self._plans) > _REMEMBERED:
+                self._plans.popitem(last=False)
+        else:
+            self._plans.move_to_end(key)
+        return known
+
+
+def recognise(page: Page) -> Engine | None:
+    """Tell whose page this is by the names on it."""
+    for engine in ENGINES.values():
+        if any(series.name.startswith(engine.prefixes) for series in page.series):
+            return engine
+    return None
+
+
+def _totals(known: Plan, values: list[float]) -> dict[str, float]:
+    """Add up what the landing page shows of a replica."""
+    shown = (catalogue.REQUESTS_RUNNING, catalogue.REQUESTS_WAITING)
+    totals: dict[str, float] = {}
+    for point, value in zip(known.points, values, strict=True):
+        if point.metric in shown:
+            totals[point.metric.name] = totals.get(point.metric.name, 0.0) + value
+    return totals

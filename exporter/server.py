@@ -1,0 +1,115 @@
+"""Server: the exporter's HTTP surface. In: requests of Prometheus and people. Out: pages of the service behind it."""
+
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
+
+from exporter.expose import CONTENT_TYPE
+from exporter.fleet import Fleet, FleetError
+from exporter.landing import landing
+from exporter.service import Options, Service
+
+__all__ = ["app", "budget"]
+
+_LONGEST = 60.0  # seconds; no reader may keep a scrape open for longer
+_PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'",
+    "Cache-Control": "no-store",
+}
+
+
+def app(options: Options, fleet: Fleet) -> FastAPI:
+    """Build the application; connections open and close with its lifespan."""
+
+    @asynccontextmanager
+    async def lifespan(served: FastAPI) -> AsyncIterator[None]:
+        served.state.service = Service(options, fleet)
+        yield
+        await served.state.service.close()
+
+    application = FastAPI(
+        title="Servewatch exporter",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+    )
+    for path, endpoint in (
+        ("/targets", _targets),
+        ("/probe", _probe),
+        ("/metrics", _metrics),
+        ("/-/healthy", _healthy),
+        ("/-/ready", _ready),
+    ):
+        application.add_api_route(path, endpoint, methods=["GET", "HEAD"])
+        application.add_api_route(f"{path}/", endpoint, methods=["GET", "HEAD"])
+    application.add_api_route("/", _landing, methods=["GET", "HEAD"])
+    application.add_api_route("/-/reload", _reload, methods=["POST", "PUT"])
+    return application
+
+
+def budget(header: str | None, default: float) -> float:
+    """Answer the seconds a scrape may take: what Prometheus waits, less a margin for the way back."""
+    try:
+        wanted = float(header) if header is not None else default
+    except ValueError:
+        wanted = default
+    if not (math.isfinite(wanted) and wanted > 0):
+        wanted = default
+    wanted = min(wanted, _LONGEST)
+    return wanted - min(0.5, 0.2 * wanted)
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+async def _targets(request: Request) -> Response:
+    address = request.headers.get("host") or ":".join(map(str, request.scope["server"]))
+    return JSONResponse(_service(request).targets(address))
+
+
+async def _probe(request: Request) -> Response:
+    service = _service(request)
+    name = request.query_params.get("target")
+    if name is None:
+        return PlainTextResponse("Name a replica: /probe?target=NAME. The names are on /targets.\n", status_code=400)
+    watch = service.watches.get(name)
+    if watch is None:
+        return PlainTextResponse(f"No replica is named {name[:80]!a} in the fleet file.\n", status_code=404)
+    seconds = budget(request.headers.get("x-prometheus-scrape-timeout-seconds"), service.options.timeout)
+    outcome = await service.look(watch, seconds)
+    return Response(outcome.page.encode(), headers={"Content-Type": CONTENT_TYPE})
+
+
+async def _metrics(request: Request) -> Response:
+    service = _service(request)
+    return Response(
+        service.telemetry.page(service.fleet, service.models()).encode(), headers={"Content-Type": CONTENT_TYPE}
+    )
+
+
+async def _healthy() -> Response:
+    return PlainTextResponse("Servewatch exporter is healthy.\n")
+
+
+async def _ready() -> Response:
+    return PlainTextResponse("Servewatch exporter is ready.\n")
+
+
+async def _reload(request: Request) -> Response:
+    try:
+        _service(request).reload()
+    except FleetError as error:
+        return PlainTextResponse(f"{error}\nThe fleet in use stays as it was.\n", status_code=400)
+    return PlainTextResponse("Fleet reloaded.\n")
+
+
+async def _landing(request: Request) -> Response:
+    return Response(landing(_service(request)), media_type="text/html", headers=_PAGE_HEADERS)

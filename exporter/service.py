@@ -1,0 +1,118 @@
+"""Service: the fleet in use and a watch for each replica; a reload replaces the fleet or leaves it as it is."""
+
+import logging
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exporter.fleet import Fleet, FleetError, load
+from exporter.identity import Identities
+from exporter.normalise import Normaliser
+from exporter.parse import Parser
+from exporter.scrape import Scraper
+from exporter.telemetry import Telemetry
+from exporter.watch import Outcome, Stages, Watch
+
+__all__ = ["Options", "Service"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to serve. `min_interval` and `timeout` in seconds; `timeout` is the budget of a reader that names none."""
+
+    fleet: Path
+    state_dir: Path | None = None
+    min_interval: float = 1.0
+    timeout: float = 10.0
+
+
+class Service:
+    """Everything behind the HTTP surface. Made inside a running event loop."""
+
+    def __init__(self, options: Options, fleet: Fleet) -> None:
+        self.options = options
+        self.telemetry = Telemetry()
+        self.refused = ""
+        self._scraper = Scraper()
+        self._parser = Parser()
+        self._identities = Identities(options.state_dir)
+        self.watches: dict[str, Watch] = {}
+        self._use(fleet)
+
+    async def close(self) -> None:
+        """Close connections to the engines."""
+        await self._scraper.close()
+
+    def reload(self) -> None:
+        """Read the fleet file again; raise FleetError, and keep the fleet in use, where it cannot be used."""
+        try:
+            fleet = load(self.options.fleet)
+        except FleetError as error:
+            self.refused = str(error)
+            self.telemetry.reload_success.set(0)
+            _log.warning("fleet not reloaded: %s", error)
+            raise
+        self._use(fleet)
+        _log.info("fleet reloaded: %d replicas", len(fleet.replicas))
+
+    async def look(self, watch: Watch, budget: float) -> Outcome:
+        """Scrape a replica, or share a scrape, and count it."""
+        telemetry = self.telemetry
+        telemetry.probes.inc()
+        with telemetry.probes_in_flight.track_inprogress():
+            before = watch.last
+            outcome = await watch.look(budget)
+        if outcome is not before:
+            telemetry.scrapes.observe(outcome.duration)
+        return outcome
+
+    def models(self) -> Iterable[str]:
+        """Answer the model of each replica, empty where nobody told it."""
+        return (self._identities.of(watch.replica).model for watch in self.watches.values())
+
+    def targets(self, address: str) -> list[dict[str, Any]]:
+        """Answer Prometheus' HTTP service discovery: every replica behind /probe of this address."""
+        return [
+            {
+                "targets": [address],
+                "labels": {
+                    **watch.replica.labels,
+                    "__metrics_path__": "/probe",
+                    "__param_target": name,
+                    "replica": name,
+                    "instance": watch.replica.address,
+                    **self._engine_label(watch),
+                },
+            }
+            for name, watch in self.watches.items()
+        ]
+
+    def _engine_label(self, watch: Watch) -> dict[str, str]:
+        engine = self._identities.of(watch.replica).engine
+        return {"engine": engine} if engine else {}
+
+    def _use(self, fleet: Fleet) -> None:
+        """Take a fleet into use; replicas that did not change keep their counters, running scrapes finish."""
+        self.fleet = fleet
+        self._identities.keep_only(frozenset(replica.name for replica in fleet.replicas))
+        stages = Stages(
+            scraper=self._scraper,
+            parser=self._parser,
+            normaliser=Normaliser(fleet.slos),
+            identities=self._identities,
+        )
+        before = self.watches
+        self.watches = {}
+        for replica in fleet.replicas:
+            watch = before.get(replica.name)
+            if watch is None or watch.replica != replica:
+                watch = Watch(replica=replica, stages=stages, min_interval=self.options.min_interval)
+            watch.stages = stages
+            self.watches[replica.name] = watch
+        self.refused = ""
+        self.telemetry.reload_success.set(1)
+        self.telemetry.reload_time.set(time.time())
