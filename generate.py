@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from alerts import render as alert_files
+from dashboards import render as board_files
 from exporter.fleet import Fleet, FleetError, load
 from prometheus import render as prometheus_files
 from prometheus.deployment import COMPOSE, LOCAL, Deployment
@@ -25,6 +26,7 @@ def artefacts(fleet: Fleet, deployment: Deployment) -> dict[str, str]:
     stages = (
         prometheus_files.artefacts(fleet, deployment),
         alert_files.artefacts(fleet, deployment),
+        board_files.artefacts(fleet, deployment),
     )
     merged: dict[str, str] = {}
     for stage in stages:

@@ -44,7 +44,7 @@ class Board:
     description: str
     rows: Sequence[Row]
     variables: Sequence[Variable] = ()
-    pages: str = ""
+    events: str = ""
     """Selector of what is drawn as an event over every graph."""
     since: str = "now-1h"
     refresh: str = "30s"
@@ -69,7 +69,7 @@ def board_json(board: Board) -> Json:
         schemaVersion=SCHEMA_VERSION,
         panels=lay_out(board.rows),
         templating=core.Templating([_datasource(), *(_variable(variable) for variable in board.variables)]),
-        annotations=core.Annotations([_events(board.pages)] if board.pages else []),
+        annotations=core.Annotations([_events(board.events)] if board.events else []),
         links=[_other_boards()],
     )
     written = as_json(grafana)

@@ -1,1 +1,1 @@
-"""One module per board; each names its `BOARD`, and its file name is the board's uid."""
+"""One module per board: `board(fleet, deployment)` builds it, and the module's name is the board's uid."""
