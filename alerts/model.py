@@ -37,9 +37,9 @@ class AlertRule:
 class Alert:
     """One alert. Its name is also that of its runbook.
 
-    `meaning` is one sentence for lists and runbooks. `summary` and `description` build Prometheus templates; no value
-    belongs into the summary's identity, so values stand in annotations and never in labels. `board` is the uid of the
-    board to look at first; `drill` names the drill that proves the alert, which every page has.
+    `meaning` is one sentence for lists and runbooks. `summary` and `description` are Prometheus templates for a person;
+    values stand there and never in labels, where each new value would be another alert. `board` is the uid of the
+    board to look at first; `drill` names the drill that proves the alert.
     """
 
     name: str

@@ -13,7 +13,8 @@ from prometheus.deployment import Addresses
 
 __all__ = ["receivers"]
 
-_SUMMARY = '{{ template "servewatch.title" . }}'
+_TITLE = '{{ template "servewatch.title" . }}'
+_BOARD = '{{ template "servewatch.board" . }}'
 _TEXT = '{{ template "servewatch.text" . }}'
 
 
@@ -49,9 +50,9 @@ def _config(receiver: Receiver) -> tuple[str, dict[str, object]]:
 def _pagerduty(receiver: PagerDuty) -> dict[str, object]:
     return {
         "routing_key_file": str(receiver.routing_key_file.absolute()),
-        "description": _SUMMARY,
+        "description": _TITLE,
         "client": "Servewatch",
-        "client_url": '{{ template "servewatch.board" . }}',
+        "client_url": _BOARD,
         "details": {"text": _TEXT, "firing": "{{ .Alerts.Firing | len }}", "resolved": "{{ .Alerts.Resolved | len }}"},
     }
 
@@ -60,8 +61,8 @@ def _slack(receiver: Slack) -> dict[str, object]:
     return {
         "api_url_file": str(receiver.api_url_file.absolute()),
         "channel": receiver.channel,
-        "title": '{{ template "servewatch.slack.title" . }}',
-        "title_link": '{{ template "servewatch.board" . }}',
-        "text": '{{ template "servewatch.slack.text" . }}',
-        "fallback": _SUMMARY,
+        "title": _TITLE,
+        "title_link": _BOARD,
+        "text": _TEXT,
+        "fallback": _TITLE,
     }

@@ -18,7 +18,7 @@ from prometheus.deployment import Addresses, Deployment
 from prometheus.promql import Expr
 from prometheus.render import HEADER, rules_text, yaml_text
 
-__all__ = ["artefacts", "expression"]
+__all__ = ["artefacts"]
 
 _TEMPLATES = Path(__file__).with_name("templates")
 
@@ -37,12 +37,6 @@ def artefacts(fleet: Fleet, deployment: Deployment) -> dict[str, str]:
             for template in sorted(_TEMPLATES.glob("*.tmpl"))
         },
     }
-
-
-def expression(alert: Alert, rule: AlertRule, fleet: Fleet) -> str:
-    """Print the expression of one rule of an alert, as a runbook or board shows it."""
-    del alert
-    return rule.expression(fleet).text()
 
 
 def _group(group: AlertGroup, fleet: Fleet, deployment: Deployment) -> dict[str, object]:

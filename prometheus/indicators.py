@@ -7,9 +7,9 @@ A ratio comes last and is always a quotient of sums; long windows are summed fro
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
 from decimal import Decimal
 
+from exporter.buckets import layouts
 from exporter.catalogue import (
     MODEL,
     OUTCOME,
@@ -64,20 +64,14 @@ class Indicator:
 
 def _within(metric: Metric, objective: Callable[[Objectives], LatencyObjective]) -> Events:
     def build(slos: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
-        parts = partition(slos, lambda objectives: objective(objectives).threshold)
-        # The exporter gives every replica a bucket bound at every threshold of the fleet.
-        layout = {*metric.buckets, *(_bound(part.value) for part in parts)}
+        layout = layouts(slos)[metric.name]
         first, *others = (
-            within(metric, _bound(part.value), layout, *part.matchers).rate(window).aggregate("sum", *by)
-            for part in parts
+            within(metric, part.value.total_seconds(), layout, *part.matchers).rate(window).aggregate("sum", *by)
+            for part in partition(slos, lambda objectives: objective(objectives).threshold)
         )
         return first.union(*others)
 
     return build
-
-
-def _bound(threshold: timedelta) -> float:
-    return threshold / timedelta(seconds=1)
 
 
 def _observed(metric: Metric) -> Events:

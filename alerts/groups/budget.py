@@ -53,7 +53,6 @@ def _budget_alert(
         description=partial(_description, indicator, promise),
         board="fleet",
         indicator=indicator,
-        drill=f"budget-{indicator.slo}",
     )
 
 

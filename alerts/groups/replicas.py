@@ -68,7 +68,6 @@ GROUP = AlertGroup(
                 f" (limit 50%); now: {_STATE_OF_REPLICA}."
             ),
             board="fleet",
-            drill="replica-killed",
         ),
     ),
 )
