@@ -70,9 +70,13 @@ class Service:
             telemetry.scrapes.observe(outcome.duration)
         return outcome
 
+    def model_of(self, watch: Watch) -> str:
+        """Answer a replica's model, configured or learned; empty where nobody told it."""
+        return self._identities.of(watch.replica).model
+
     def models(self) -> Iterable[str]:
-        """Answer the model of each replica, empty where nobody told it."""
-        return (self._identities.of(watch.replica).model for watch in self.watches.values())
+        """Answer the model of each replica."""
+        return map(self.model_of, self.watches.values())
 
     def targets(self, address: str) -> list[dict[str, Any]]:
         """Answer Prometheus' HTTP service discovery: every replica behind /probe of this address."""

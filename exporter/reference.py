@@ -1,0 +1,134 @@
+"""Reference: catalogue and engine files -> METRICS.md, so that it cannot say what the code does not do. Pure."""
+
+from collections.abc import Iterable, Iterator
+
+from exporter import catalogue
+from exporter.catalogue import METRICS, Group, Kind, Label, Metric, bound_text
+from exporter.dialect import Engine, Reading
+from exporter.engines import ENGINES
+
+__all__ = ["metrics_md"]
+
+_OURS = frozenset({Group.CONFIGURATION, Group.EXPORTER})
+_INTRODUCTION = """\
+<!-- Generated from exporter/catalogue.py and exporter/engines/ by `make generate`; do not edit. -->
+# Metrics
+
+Every metric that the exporter writes, what it means, and which engine can provide it.
+The names are the same for every engine and every version of it.
+A metric that an engine cannot provide is absent from its page, never 0.
+
+Every series of a replica also carries the target labels: `replica`, `engine`, `instance`, the free ones of fleet.yml.
+"""
+_BUCKETS = """\
+## Buckets
+
+A histogram has the same bounds on every replica, whatever engine, version and configuration it runs.
+So histograms can be summed.
+The bounds are those below and, in addition, every threshold of fleet.yml that the histogram is judged by:
+time to first token by `ttft`, time per output token and inter-token latency by `itl`.
+Where the engine has the same bound, its count is used as it is.
+Where it has not, the count is interpolated linearly between its neighbours.
+If such a bound is a threshold, `llm_slo_threshold_exact` is 0.
+Above the engine's last finite bound nothing is known: observations beyond it count in `+Inf` only.
+"""
+
+
+def metrics_md() -> str:
+    """Write METRICS.md."""
+    chapters = [_INTRODUCTION, *(_chapter(group) for group in Group), _sources(), _labels(), _BUCKETS + _bounds()]
+    return "\n".join(chapters)
+
+
+def _chapter(group: Group) -> str:
+    metrics = [metric for metric in METRICS if metric.group is group]
+    if group in _OURS:
+        lines = [
+            f"| `{metric.name}` | {metric.kind.value} | {_label_names(metric)} | {metric.help} |" for metric in metrics
+        ]
+        return _table(group.value, ("metric", "kind", "labels", "meaning"), lines)
+    titles = tuple(engine.title for engine in ENGINES.values())
+    lines = [
+        f"| `{metric.name}` | {metric.kind.value} | {_label_names(metric)} | {metric.help} | "
+        + " | ".join(_ability(engine, metric) for engine in ENGINES.values())
+        + " |"
+        for metric in metrics
+    ]
+    return _table(group.value, ("metric", "kind", "labels", "meaning", *titles), lines)
+
+
+def _ability(engine: Engine, metric: Metric) -> str:
+    """Say whether a metric exists for an engine, and under which condition; what no engine file reads is our own."""
+    reading = _reading(engine, metric)
+    if reading is None:
+        return "no" if any(_reading(other, metric) for other in ENGINES.values()) else "yes"
+    return f"yes ({reading.note})" if reading.note else "yes"
+
+
+def _sources() -> str:
+    """Say under which names the engines provide each metric."""
+    titles = tuple(engine.title for engine in ENGINES.values())
+    lines = [
+        f"| `{metric.name}` | " + " | ".join(_names(engine, metric) for engine in ENGINES.values()) + " |"
+        for metric in METRICS
+        if any(_reading(engine, metric) for engine in ENGINES.values())
+    ]
+    prefixes = ", ".join(f"`{engine.prefixes[0]}` ({engine.title})" for engine in ENGINES.values())
+    return _table(
+        f"Where the numbers come from\n\nNames on the engine's page, without its prefix: {prefixes}.\n"
+        "A name that begins with `/` is a field of another endpoint's answer.\n"
+        "Where several names are given, the first one on the page is read: the others are its older names.",
+        ("metric", *titles),
+        lines,
+    )
+
+
+def _names(engine: Engine, metric: Metric) -> str:
+    reading = _reading(engine, metric)
+    if reading is None:
+        return ""
+    current, *older = (f"`{name}`" for name in reading.names)
+    added = "".join(f" + `{name}`" for name in reading.plus)
+    return current + added + (f", else {', '.join(older)}" if older else "")
+
+
+def _labels() -> str:
+    labels: dict[str, list[Label]] = {}
+    for value in vars(catalogue).values():
+        if isinstance(value, Label):
+            labels.setdefault(value.name, []).append(value)
+    lines = [
+        f"| `{label.name}` | {label.help} | {_codes(label.values)} |" for same in labels.values() for label in same
+    ]
+    return _table("Labels", ("label", "meaning", "values"), lines)
+
+
+def _bounds() -> str:
+    lines = [
+        f"| `{metric.name}` | {', '.join(bound_text(bound) for bound in metric.buckets)} |"
+        for metric in METRICS
+        if metric.kind is Kind.HISTOGRAM
+    ]
+    return "\n" + "\n".join(_rows(("metric", "bounds"), lines)) + "\n"
+
+
+def _table(title: str, head: tuple[str, ...], lines: Iterable[str]) -> str:
+    return f"## {title}\n\n" + "\n".join(_rows(head, lines)) + "\n"
+
+
+def _rows(head: tuple[str, ...], lines: Iterable[str]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"| {' | '.join('---' for _ in head)} |"
+    yield from lines
+
+
+def _label_names(metric: Metric) -> str:
+    return _codes(tuple(label.name for label in metric.labels))
+
+
+def _codes(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _reading(engine: Engine, metric: Metric) -> Reading | None:
+    return next((reading for reading in engine.readings if reading.metric is metric), None)
