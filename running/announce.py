@@ -27,7 +27,7 @@ def announce(names: Sequence[str], replicas: int) -> None:
 
 def table(shown: Sequence[Service], seconds: float) -> str:
     """Answer the addresses as a table, with what to try next."""
-    rows = [f"  {service.title:<13}{service.url:<24}{service.shows}" for service in shown]
+    rows = [f"  {service.title:<14}{service.url:<24}{service.shows}" for service in shown]
     hints = ["  stop          Ctrl-C here, or `make down` elsewhere; logs are in .run/logs/"]
     if SIMULATOR in shown:
         hints = [

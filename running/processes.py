@@ -82,6 +82,15 @@ class Process:
                 )
             time.sleep(_POLL_SECONDS)
 
+    def wait(self, *, seconds: float = 30) -> int:
+        """Wait until the process ends by itself; answers its exit status, raises NotReadyError."""
+        try:
+            return self._popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise NotReadyError(
+                f"{self.name} did not end within {seconds:g} s; its last lines:\n{self.log_tail()}"
+            ) from None
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the process alone, as a crash or the kernel would (SIGKILL, SIGSTOP, SIGHUP)."""
         self._popen.send_signal(number)

@@ -26,6 +26,8 @@ class Service:
     shows: str = ""
     after: str | None = None
     """The service that must be ready before this one starts."""
+    is_quiet: bool = False
+    """Only its log shows what it says."""
 
     @property
     def url(self) -> str:
@@ -51,7 +53,7 @@ PROMETHEUS = Service(
 )
 ALERTMANAGER = Service(name="alertmanager", title="Alertmanager", port=9093, ready="/-/ready", shows="alerts, silences")
 SIMULATOR = Service(name="simulator", title="Simulator", port=9810, ready="/-/healthy", shows="the demo fleet, faults")
-LOAD = Service(name="load", title="Load", after="simulator")
+LOAD = Service(name="load", title="Load", after="simulator", is_quiet=True)
 
 ALWAYS = (EXPORTER, PROMETHEUS, ALERTMANAGER)
 DEMO_ONLY = (SIMULATOR, LOAD)
@@ -71,7 +73,7 @@ def start_prometheus(binary: Path, *, config: Path, data: Path, port: int, log: 
         "PROMETHEUS_DATA": str(data),
         "PROMETHEUS_PORT": str(port),
     }
-    return _start(PROMETHEUS, settings, log, port)
+    return start(PROMETHEUS, settings, port=port, log=log)
 
 
 def start_alertmanager(binary: Path, *, config: Path, data: Path, port: int, log: Path) -> Process:
@@ -82,13 +84,14 @@ def start_alertmanager(binary: Path, *, config: Path, data: Path, port: int, log
         "ALERTMANAGER_DATA": str(data),
         "ALERTMANAGER_PORT": str(port),
     }
-    return _start(ALERTMANAGER, settings, log, port)
+    return start(ALERTMANAGER, settings, port=port, log=log)
 
 
-def _start(service: Service, settings: Mapping[str, str], log: Path, port: int) -> Process:
+def start(service: Service, settings: Mapping[str, str], *, port: int | None, log: Path) -> Process:
+    """Start a process of the Procfile with its variables, and wait until it serves, if it serves at all."""
     process = Process.start(service.name, ["/bin/sh", "-c", commands()[service.name]], log=log, environment=settings)
     try:
-        return process.wait_ready(f"http://{LOOPBACK}:{port}{service.ready}")
+        return process.wait_ready(f"http://{LOOPBACK}:{port}{service.ready}") if service.ready else process
     except BaseException:
         process.stop()
         raise

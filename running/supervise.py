@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -47,9 +47,10 @@ class _Console(Printer):  # type: ignore[misc] # honcho ships no types
     Honcho writes its own lines in signal handlers, where printing may meet a print in progress: those are not shown.
     """
 
-    def __init__(self, logs: Path) -> None:
+    def __init__(self, logs: Path, quiet: Container[str]) -> None:
         super().__init__(sys.stdout)
         self._directory = logs
+        self._quiet = quiet
         self._logs: dict[str, BinaryIO] = {}
         self.started = 0
         self.asked = False
@@ -61,7 +62,8 @@ class _Console(Printer):  # type: ignore[misc] # honcho ships no types
             self._note(message.data)
             return
         self._log(message.name).write(message.data)
-        super().write(message)
+        if message.name not in self._quiet:
+            super().write(message)
 
     def _note(self, line: str) -> None:
         if _RECEIVED.match(line):
@@ -114,15 +116,17 @@ class _Foreground(Manager):  # type: ignore[misc] # honcho ships no types
             self.terminate()
 
 
-def foreground(commands: Mapping[str, str], environment: Mapping[str, str], *, run: Path) -> None:
+def foreground(
+    commands: Mapping[str, str], environment: Mapping[str, str], *, run: Path, quiet: Container[str] = ()
+) -> None:
     """Run the commands until somebody asks to stop; raises ProcessDiedError if one of them ends by itself.
 
-    They start at the root of the checkout; their logs go to the directory of the run.
+    They start at the root of the checkout; their logs go to the directory of the run, and those of `quiet` only there.
     """
     logs = run / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, **environment, **leftovers.mark(run)}
-    console = _Console(logs)
+    console = _Console(logs, quiet)
     manager = _Foreground(console, len(commands))
     for name, command in commands.items():
         manager.add_process(name, command, env=environment, cwd=str(ROOT))

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,12 +45,14 @@ def up(fleet_file: Path, *, run: Path, time_scale: int) -> None:
         }
         _generate(fleet_file, run / "generated", time_scale)
         commands = services.commands()
-        with _announcement(plan, len(fleet.replicas)):
+        with _announcement(plan, len(fleet.replicas), run):
             supervise.foreground(
                 {service.name: _command(service, commands[service.name]) for service in plan.services},
                 environment,
                 run=run,
+                quiet=[service.name for service in plan.services if service.is_quiet],
             )
+        print("stopped")
 
 
 def down(run: Path) -> str:
@@ -60,10 +62,9 @@ def down(run: Path) -> str:
         left = leftovers.kill(run)
         return f"ended {left} processes that an earlier `make up` had left" if left else "nothing is up"
     _terminate(holder)
-    deadline = time.monotonic() + _STOP_SECONDS
-    while lock.holder(run / "lock") and time.monotonic() < deadline:
-        time.sleep(0.1)
+    _wait(lambda: not _is_alive(holder))
     leftovers.kill(run)
+    _wait(lambda: lock.holder(run / "lock") is None)  # honcho's own children hold it until theirs have ended
     return f"stopped (pid {holder})"
 
 
@@ -150,11 +151,11 @@ def _command(service: Service, command: str) -> str:
 
 
 @contextmanager
-def _announcement(plan: Plan, replicas: int) -> Iterator[None]:
+def _announcement(plan: Plan, replicas: int, run: Path) -> Iterator[None]:
     """Print the addresses once everything answers, from a process beside honcho, whose loop takes the whole of ours."""
     names = [service.name for service in plan.services]
     command = [sys.executable, "-m", "running", "announce", "--replicas", str(replicas), *names]
-    announcer = subprocess.Popen(command, cwd=ROOT)
+    announcer = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **leftovers.mark(run)})
     try:
         yield
     finally:
@@ -169,3 +170,17 @@ def _terminate(process: int) -> None:
         return
     except PermissionError as error:
         raise RunningError(f"pid {process} belongs to another user: stop it as that user, or as root") from error
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _wait(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _STOP_SECONDS
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.1)
