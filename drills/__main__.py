@@ -1,0 +1,111 @@
+"""Command line of the drills: `python -m drills demo | list | run NAME | run all`.
+
+Exit codes: 0 every drill went as it must, 1 one did not, 2 the command or the machine does not allow it.
+"""
+
+import argparse
+import shutil
+import signal
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import requests
+
+import drills
+from drills.model import Drill
+from drills.run import DrillFailedError, run
+from drills.stack import started
+from running.errors import RunningError
+from running.paths import ROOT
+
+_DEMO = "model-down"
+_RUNS = ROOT / ".run/drills"
+_TIME_SCALE = 10
+_SCALES = range(1, 61)
+
+
+def catalogue() -> dict[str, Drill]:
+    """Return every drill by its name: each module of this package that holds a DRILL."""
+    modules = [
+        import_module(f"{drills.__name__}.{found.name}")
+        for found in iter_modules(drills.__path__)
+        if found.name[0] != "_"
+    ]
+    return {module.DRILL.name: module.DRILL for module in modules if hasattr(module, "DRILL")}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    known = catalogue()
+    options = _parser(known).parse_args(arguments)
+    if options.command == "list":
+        for drill in known.values():
+            print(f"{drill.name:<20} {drill.summary}: {drill.page.alertname} must page")
+        return 0
+    names = {"demo": [_DEMO]}.get(options.command) or (list(known) if options.name == "all" else [options.name])
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    try:
+        for name in names:
+            _drill(known[name], options.time_scale)
+    except DrillFailedError as error:
+        print(f"failed: {error}", file=sys.stderr)
+        return 1
+    except (RunningError, requests.RequestException) as error:
+        print(f"cannot run: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
+    print(f"passed: {', '.join(names)}")
+    return 0
+
+
+def _drill(drill: Drill, time_scale: int) -> None:
+    print(f"drill {drill.name}: {drill.summary}; time runs {time_scale} times faster than on call", flush=True)
+    _RUNS.mkdir(parents=True, exist_ok=True)
+    directory = Path(tempfile.mkdtemp(prefix=f"{drill.name}-", dir=_RUNS))
+    try:
+        print("starting simulator, exporter, phone, Alertmanager, Prometheus and load …", flush=True)
+        with started(directory, time_scale) as parts:
+            print(f"all replicas are up; Prometheus {parts.prometheus.url}, phone {parts.phone.url}", flush=True)
+            run(drill, parts)
+    except (DrillFailedError, RunningError, requests.RequestException):
+        print(f"logs and data of this run: {directory}", file=sys.stderr)
+        raise
+    except KeyboardInterrupt:
+        shutil.rmtree(directory)
+        raise
+    shutil.rmtree(directory)
+
+
+def _parser(known: dict[str, Drill]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m drills",
+        description="Break something on purpose, and watch the right page arrive on the phone and resolve.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="name every drill")
+    demo = commands.add_parser("demo", help="the product in one go: a model goes down, the page arrives and resolves")
+    single = commands.add_parser("run", help="run one drill, or all of them")
+    single.add_argument("name", choices=["all", *known], help="a name that `list` prints, or all")
+    for command in (demo, single):
+        command.add_argument(
+            "--time-scale",
+            type=int,
+            choices=_SCALES,
+            metavar="N",
+            default=_TIME_SCALE,
+            help=f"divide every window and delay by N, 1 to {_SCALES[-1]} (default {_TIME_SCALE})",
+        )
+    return parser
+
+
+def _as_interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

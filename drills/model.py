@@ -1,0 +1,41 @@
+"""What a drill is: the fault, what must page and by when, what must stay quiet. Data, and nothing that runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+__all__ = ["Drill", "Expected", "Fault"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One fault of the simulator on one replica, with its parameters."""
+
+    replica: str
+    name: str
+    parameters: Mapping[str, str | float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Answer it as a person would say it: `kill vllm-a`."""
+        settings = "".join(f" {key}={value}" for key, value in self.parameters.items())
+        return f"{self.name} {self.replica}{settings}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """A page that must arrive. `within` is real time: the time scale of a run divides it."""
+
+    alertname: str
+    model: str
+    within: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drill:
+    """One drill. Every page that is not `page` fails it; `bad_sample` is a query that answers once the fault shows."""
+
+    name: str
+    summary: str
+    faults: tuple[Fault, ...]
+    bad_sample: str
+    page: Expected

@@ -1,0 +1,127 @@
+"""Runs a drill against a running stack: inject, watch, heal, watch. In, a drill; out, a timeline, or DrillFailedError.
+
+DrillFailedError       a page was late, missing or doubled, never resolved, or something else paged
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from drills.clients import Message, Phone, Prometheus, Simulator
+from drills.model import Drill, Expected
+
+__all__ = ["DrillFailedError", "Parts", "Timeline", "run"]
+
+_POLL_SECONDS = 0.05
+_RESOLVE_WITHIN = timedelta(minutes=5)  # real time, as `within` is
+_RECOVERY_SECONDS = 20.0  # a simulated replica loads its model at its own pace, whatever the time scale
+_HOLD = timedelta(seconds=60)  # how long the fault lasts after the page, so that doubled and wrong pages show
+
+
+class DrillFailedError(Exception):
+    """The drill did not go as it must; the message says what was seen instead."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Timeline:
+    """Prints what happens as it happens, in seconds since the fault."""
+
+    started: float = field(default_factory=time.monotonic)
+
+    def say(self, event: str, detail: str = "") -> float:
+        """Print one line; answer its second."""
+        second = time.monotonic() - self.started
+        print(f"{second:7.1f} s  {event:<18} {detail}".rstrip(), flush=True)
+        return second
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The running parts that a drill talks to, and by how much their time is compressed."""
+
+    prometheus: Prometheus
+    simulator: Simulator
+    phone: Phone
+    time_scale: float
+
+
+def run(drill: Drill, parts: Parts) -> None:
+    """Inject the faults, wait for the page, take the faults back, wait for the resolved message; print the timeline."""
+    before = len(parts.phone.pages())
+    timeline = Timeline()
+    for fault in drill.faults:
+        parts.simulator.break_(fault)
+    timeline.say("fault", drill.summary)
+    _watch_page(drill, parts, timeline, before)
+    _hold(parts)
+    for fault in drill.faults:
+        parts.simulator.heal(fault)
+    timeline.say("healed", "the faults are taken back")
+    _watch_recovery(drill, parts, timeline, before)
+    judge(drill.page, parts.phone.pages()[before:])
+    timeline.say("quiet", f"one page, resolved, and nothing else paged ({drill.page.alertname})")
+
+
+def judge(expected: Expected, pages: Iterable[Message]) -> None:
+    """Refuse anything but the expected page, once firing and once resolved."""
+    pages = tuple(pages)
+    wrong = [m for m in pages if (m.alertname, m.model) != (expected.alertname, expected.model)]
+    if wrong:
+        raise DrillFailedError(f"should have stayed quiet: {wrong[0].alertname} {wrong[0].model} ({wrong[0].summary})")
+    statuses = [message.status for message in pages]
+    if statuses != ["firing", "resolved"]:
+        raise DrillFailedError(f"expected {expected.alertname} firing, then resolved; the phone got: {statuses}")
+
+
+def _watch_page(drill: Drill, parts: Parts, timeline: Timeline, before: int) -> None:
+    expected = drill.page
+    limit = expected.within.total_seconds() / parts.time_scale
+
+    def left() -> float:
+        return timeline.started + limit - time.monotonic()
+
+    _wait(lambda: bool(parts.prometheus.query(drill.bad_sample)), "a bad sample in Prometheus", left())
+    timeline.say("first bad sample", drill.bad_sample)
+    for state in ("pending", "firing"):
+        _wait(lambda state=state: _reached(parts, expected, state), f"{expected.alertname} {state}", left())  # type: ignore[misc]
+        timeline.say(state, f"{expected.alertname} {expected.model}")
+    _wait(lambda: bool(_messages(parts, expected, "firing", before)), f"{expected.alertname} on the phone", left())
+    page = _messages(parts, expected, "firing", before)[0]
+    second = timeline.say("page on the phone", page.summary)
+    real = second * parts.time_scale
+    timeline.say("", f"that is {real:.0f} s at full time scale, {expected.within.total_seconds():.0f} s allowed")
+
+
+def _watch_recovery(drill: Drill, parts: Parts, timeline: Timeline, before: int) -> None:
+    limit = _RECOVERY_SECONDS + _RESOLVE_WITHIN.total_seconds() / parts.time_scale
+    _wait(lambda: not parts.prometheus.query(drill.bad_sample), "a good sample again", limit)
+    timeline.say("recovered", "good samples again")
+    _wait(lambda: bool(_messages(parts, drill.page, "resolved", before)), "the resolved message on the phone", limit)
+    timeline.say("resolved", "the phone says so")
+
+
+def _hold(parts: Parts) -> None:
+    """Let the fault last, so that a doubled page or a wrong one has the time to arrive."""
+    time.sleep(_HOLD.total_seconds() / parts.time_scale)
+
+
+def _reached(parts: Parts, expected: Expected, state: str) -> bool:
+    seen = parts.prometheus.alert_state(expected.alertname, expected.model)
+    return seen in {state, "firing"}
+
+
+def _messages(parts: Parts, expected: Expected, status: str, before: int) -> list[Message]:
+    return [
+        message
+        for message in parts.phone.pages()[before:]
+        if (message.alertname, message.model, message.status) == (expected.alertname, expected.model, status)
+    ]
+
+
+def _wait(condition: Callable[[], bool], claim: str, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise DrillFailedError(f"{claim}: did not happen in time")
+        time.sleep(_POLL_SECONDS)
