@@ -3,17 +3,20 @@
 import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from exporter.expose import CONTENT_TYPE
 from exporter.fleet import Fleet, FleetError
+from exporter.handbook import handbook_page
 from exporter.landing import landing
 from exporter.service import Options, Service
 
 __all__ = ["app", "budget"]
 
+_RUNBOOKS = Path(__file__).resolve().parent.parent / "runbooks"
 _LONGEST = 60.0  # seconds; no reader may keep a scrape open for longer
 _PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
@@ -49,6 +52,8 @@ def app(options: Options, fleet: Fleet) -> FastAPI:
         application.add_api_route(path, endpoint, methods=["GET", "HEAD"])
         application.add_api_route(f"{path}/", endpoint, methods=["GET", "HEAD"])
     application.add_api_route("/", _landing, methods=["GET", "HEAD"])
+    application.add_api_route("/runbooks/", _runbooks, methods=["GET", "HEAD"])
+    application.add_api_route("/runbooks/{name}", _runbook, methods=["GET", "HEAD"])
     application.add_api_route("/-/reload", _reload, methods=["POST", "PUT"])
     return application
 
@@ -113,3 +118,18 @@ async def _reload(request: Request) -> Response:
 
 async def _landing(request: Request) -> Response:
     return Response(landing(_service(request)), media_type="text/html", headers=_PAGE_HEADERS)
+
+
+async def _runbooks() -> Response:
+    return _handbook_response("README")
+
+
+async def _runbook(name: str) -> Response:
+    return _handbook_response(name)
+
+
+def _handbook_response(name: str) -> Response:
+    page = handbook_page(_RUNBOOKS, name)
+    if page is None:
+        return PlainTextResponse(f"No runbook is named {name[:80]!a}; see /runbooks/.\n", status_code=404)
+    return Response(page, media_type="text/html", headers=_PAGE_HEADERS)

@@ -1,0 +1,26 @@
+"""Handbook: the runbooks as pages, so that the link in a notification opens on a phone. In: Markdown. Out: HTML."""
+
+import re
+from pathlib import Path
+
+import jinja2
+from markdown_it import MarkdownIt
+
+__all__ = ["handbook_page"]
+
+_NAME = re.compile(r"[A-Za-z0-9-]+")
+_INDEX = "README"
+_LINK_TO_PAGE = re.compile(r'href="(?:runbooks/)?([A-Za-z0-9-]+)\.md(#[^"]*)?"')
+_MARKDOWN = MarkdownIt("commonmark").enable("table")
+_TEMPLATE = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined
+).get_template("handbook.html")
+
+
+def handbook_page(directory: Path, name: str = _INDEX) -> str | None:
+    """Render the runbook of that name, which is its alert's; None if there is none."""
+    file = directory / f"{name}.md"
+    if not _NAME.fullmatch(name) or not file.is_file():
+        return None
+    body = _LINK_TO_PAGE.sub(r'href="\1\2"', _MARKDOWN.render(file.read_text(encoding="utf-8")))
+    return _TEMPLATE.render(title=name if name != _INDEX else "Runbooks", body=body, is_index=name == _INDEX)
