@@ -62,9 +62,10 @@ def down(run: Path) -> str:
         left = leftovers.kill(run)
         return f"ended {left} processes that an earlier `make up` had left" if left else "nothing is up"
     _terminate(holder)
-    _wait(lambda: not _is_alive(holder))
+    # A launcher that was killed stops nothing, and honcho's children hold its lock until theirs have ended.
+    _wait(lambda: lock.holder(run / "lock") is None or not _is_alive(holder))
     leftovers.kill(run)
-    _wait(lambda: lock.holder(run / "lock") is None)  # honcho's own children hold it until theirs have ended
+    _wait(lambda: lock.holder(run / "lock") is None)
     return f"stopped (pid {holder})"
 
 
