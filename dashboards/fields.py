@@ -11,6 +11,7 @@ __all__ = [
     "AMBER",
     "BLUE",
     "CANNOT_TELL",
+    "EITHER",
     "GREEN",
     "NEUTRAL",
     "NO_TRAFFIC",
@@ -29,6 +30,7 @@ GREEN, AMBER, RED, BLUE, NEUTRAL = "green", "orange", "red", "blue", "text"
 
 NO_TRAFFIC = "no traffic"
 CANNOT_TELL = "this engine cannot tell"
+EITHER = f"{NO_TRAFFIC}, or {CANNOT_TELL}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

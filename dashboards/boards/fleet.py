@@ -6,7 +6,7 @@ In: recorded series, configuration as series, firing alerts. Out: the board `fle
 from alerts.model import Severity
 from alerts.objectives import BUDGET_LEFT, burn
 from dashboards.board import Board, Variable
-from dashboards.fields import AMBER, CANNOT_TELL, GREEN, NO_TRAFFIC, RED, Column, Look, dashed
+from dashboards.fields import AMBER, CANNOT_TELL, EITHER, GREEN, NO_TRAFFIC, RED, Column, Look, dashed
 from dashboards.layout import Row
 from dashboards.panels import Panel, Query, Stat, StateTimeline, Table, Timeseries
 from dashboards.queries import (
@@ -52,12 +52,13 @@ _TOO_OLD = 30  # seconds: three scrapes
 _PAGE = Severity.PAGE.value
 
 _COUNT = Look(unit="none", empty=CANNOT_TELL, decimals=0)
-_SHARE = Look(unit="percentunit", empty=CANNOT_TELL, decimals=1)
-_BUDGET = Look(unit="percentunit", empty=CANNOT_TELL, decimals=0, base=RED, colours=[(0.001, AMBER), (0.25, GREEN)])
+_GOODPUT = Look(unit="percentunit", empty=EITHER, decimals=1)
+_BUDGET = Look(unit="percentunit", empty=EITHER, decimals=0, base=RED, colours=[(0.001, AMBER), (0.25, GREEN)])
 _BURN = Look(unit="suffix:x", empty=NO_TRAFFIC, decimals=1, base=GREEN, colours=[(1, AMBER), (6, RED)])
 _TROUBLES = Look(unit="none", empty="no data yet", base=GREEN, colours=[(1, RED)], words={0: ("none", GREEN)})
+_KV_CACHE = Look(unit="percentunit", empty=CANNOT_TELL)
 _AGE = Look(unit="s", empty="never seen", decimals=0, base=GREEN, colours=[(_TOO_OLD, RED)])
-_SECONDS = Look(unit="s", empty=f"{NO_TRAFFIC}, or {CANNOT_TELL}")
+_SECONDS = Look(unit="s", empty=EITHER)
 _TEXT = Look(unit="string", empty="not known")
 
 
@@ -138,9 +139,9 @@ def _models(fleet: Fleet) -> Panel:
         (recording.REPLICAS.select(CHOSEN_MODEL), "Replicas", _COUNT),
         (recording.REPLICAS_READY.select(CHOSEN_MODEL), "Ready", ready),
         (_spare(), "May still fail", spare),
-        (recording.GOODPUT_LOWER.select(CHOSEN_MODEL) / asked, "Goodput, at least", _SHARE),
-        (recording.GOODPUT_UPPER.select(CHOSEN_MODEL) / asked, "Goodput, at most", _SHARE),
-        (promise(SLO_OBJECTIVE, "goodput"), "Goodput, promised", _SHARE),
+        (recording.GOODPUT_LOWER.select(CHOSEN_MODEL) / asked, "Goodput, at least", _GOODPUT),
+        (recording.GOODPUT_UPPER.select(CHOSEN_MODEL) / asked, "Goodput, at most", _GOODPUT),
+        (promise(SLO_OBJECTIVE, "goodput"), "Goodput, promised", _GOODPUT),
         *((of_slo(BUDGET_LEFT, each), f"Budget left: {each.title.lower()}", _BUDGET) for each in INDICATORS),
         (burn(TILE).select(CHOSEN_MODEL).aggregate("max", MODEL), "Fastest burn", _BURN),
     ]
@@ -236,7 +237,7 @@ def _goodput() -> Panel:
     return Timeseries(
         title="Goodput",
         description="Share of requests that met every objective, over 5m: the truth lies between the two lines.",
-        look=Look(unit="percentunit", empty=f"{NO_TRAFFIC}, or {CANNOT_TELL}"),
+        look=Look(unit="percentunit", empty=EITHER),
         queries=[
             Query(expr=str(lower), legend="{{model}} at least"),
             Query(expr=str(upper), legend="{{model}} at most"),
@@ -292,7 +293,7 @@ def _pressure() -> list[Panel]:
         Timeseries(
             title="KV cache in use",
             description="On the fullest replica and on average. Full is normal; with a queue or preemptions it is not.",
-            look=Look(unit="percentunit", empty=CANNOT_TELL),
+            look=_KV_CACHE,
             queries=[
                 of_models(recording.KV_CACHE_MAX, "fullest"),
                 of_models(recording.KV_CACHE_MEAN, "mean"),
@@ -353,7 +354,7 @@ def _replicas() -> Panel:
             Column(source="Value #A", title="State", look=state),
             Column(source="Value #B", title="Running", look=_COUNT),
             Column(source="Value #C", title="Waiting", look=_COUNT),
-            Column(source="Value #D", title="KV cache in use", look=_SHARE),
+            Column(source="Value #D", title="KV cache in use", look=_KV_CACHE),
             Column(source="Value #E", title="Last scrape, ago", look=_AGE),
         ],
         join_by=REPLICA.name,
