@@ -14,6 +14,8 @@ from simulator.config import Fleet, load_fleet
 from simulator.faults import KINDS
 from simulator.fleet import FleetServer
 from simulator.load import LoadGenerator, open_session
+from simulator.phone.app import Phone
+from simulator.phone.store import Store
 from simulator.port import Port
 
 _TIMEOUT = 30.0  # seconds for the control API to answer
@@ -97,7 +99,18 @@ async def _ask_addresses(session: ClientSession, control: str, stopped: asyncio.
 
 async def phone(host: str, port: int, *, store: Path | None) -> int:
     """Run the phone until somebody asks it to stop."""
-    raise CommandError("not here yet")
+    stopped = stop_event()
+    listening = Port(host, port)
+    try:
+        kept = Store(store)
+    except OSError as error:
+        raise CommandError(f"{store}: cannot be used: {error.strerror}; give another file with --store") from error
+    await listening.open(Phone(kept).application())
+    print(f"phone on http://{host}:{listening.number}", flush=True)
+    await stopped.wait()
+    await listening.reset()
+    listening.release()
+    return 0
 
 
 def break_replica(control: str, replica: str, fault: str, parameters: list[str], seconds: str | None) -> int:

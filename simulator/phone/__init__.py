@@ -1,0 +1,1 @@
+"""A phone: a web page that shows the pages Alertmanager sends, and an API for drills to read them."""
