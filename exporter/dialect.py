@@ -1,6 +1,7 @@
 """Dialect: what an engine file has to say, as data. One engine is one `Engine` in one file of exporter/engines/.
 
-Names of series are written without the engine's prefix. What other endpoints than the page tell (`Extra`) becomes
+Names of series are written without the engine's prefix, as selectors in PromQL's form where only some of the series are
+meant: `http_responses_total{status_code=~"5.."}`. What other endpoints than the page tell (`Extra`) becomes
 series too, named `path:field`, so that one table says where every metric comes from.
 """
 
@@ -12,7 +13,7 @@ from typing import Any
 
 from exporter.catalogue import Label, Metric
 
-__all__ = ["Answers", "Engine", "Extra", "Facts", "LabelMap", "Merge", "Reading", "Sleep"]
+__all__ = ["Answers", "Engine", "Extra", "Facts", "LabelMap", "Merge", "Reading", "Sleep", "always"]
 
 Answers = Mapping[str, Any]
 """Decoded JSON of the extra endpoints that answered, by path."""
@@ -35,17 +36,24 @@ class LabelMap:
     other: str
 
 
+def always(target: Label, value: str) -> LabelMap:
+    """Give every series the same value of one of our labels."""
+    return LabelMap(source="", target=target, values={}, other=value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """Where one catalogue metric comes from.
 
     `names` are the engine's names for it, newest first: the first one on the page wins, aliases are never added up.
-    `plus` are added to it where the engine counts in parts. `value` reads the number from the labels of an info series.
+    `plus` are added to it where the engine counts in parts, `times` multiply it where it counts in blocks. `value`
+    reads the number from the labels of an info series. Readings of one metric that end in the same labels are added up.
     """
 
     metric: Metric
     names: tuple[str, ...]
     plus: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
     merge: Merge = Merge.SUM
     label: LabelMap | None = None
     value: Callable[[Mapping[str, str]], float | None] | None = None
@@ -89,6 +97,10 @@ class Engine:
 
     `required`: metrics that every supported version provides; none of them on a page means that the page is not this
     engine's, one missing means that the engine renamed it. `implied`: the same, for pages that hold the named series.
+    An engine whose series appear one by one, each with its first use, requires nothing: any series of its own will do.
+    `unprefixed`: series that together tell a page of an old version, whose names had no prefix.
+    `no_model`: what the engine writes as model where it knows no name.
+    `replicated`: labels that tell apart workers which all report the same facts; the first worker's are taken.
     `left_out`: series (families for histograms) that we know and leave out on purpose. `switched_off`: series of pages
     whose engine runs with its metrics off. `keep_alive` false: the engine serves few connections at once; we keep none.
     """
@@ -99,12 +111,15 @@ class Engine:
     readings: tuple[Reading, ...]
     required: tuple[Metric, ...]
     path: str = "/metrics"
+    unprefixed: tuple[str, ...] = ()
     implied: Mapping[str, tuple[Metric, ...]] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     switched_off: tuple[str, ...] = ()
     switch_on: str = ""
     model_label: str = ""
+    no_model: str = ""
     rank_label: str = ""
+    replicated: tuple[str, ...] = ()
     sleep: Sleep | None = None
     extras: tuple[Extra, ...] = ()
     facts: Callable[[Answers], Facts] = lambda _answers: Facts()

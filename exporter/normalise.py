@@ -13,7 +13,7 @@ from exporter.expose import Template
 from exporter.objectives import Slos
 from exporter.parse import Page, Series
 from exporter.plan import Plan, plan
-from exporter.shape import shape
+from exporter.shape import prefix_of, shape
 
 __all__ = ["Normalised", "Normaliser", "recognise"]
 
@@ -77,11 +77,11 @@ class Normaliser:
 
 
 def recognise(page: Page) -> Engine | None:
-    """Tell whose page this is by the names on it."""
+    """Tell whose page this is by the names on it; prefixes tell more than names without one, so they come first."""
     for engine in ENGINES.values():
         if any(series.name.startswith(engine.prefixes) for series in page.series):
             return engine
-    return None
+    return next((engine for engine in ENGINES.values() if prefix_of(page.series, engine) is not None), None)
 
 
 def _totals(known: Plan, values: list[float]) -> dict[str, float]:

@@ -6,6 +6,8 @@ once: which engine name provides a metric, labels, ranks, bucket positions, what
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from math import prod
 
 from exporter import catalogue
 from exporter.buckets import Layouts
@@ -50,13 +52,14 @@ def plan(shape: Shape, layouts: Layouts, slos: Slos) -> Plan:
     points: list[Point] = []
     terms: list[Term] = []
     histograms: list[Histogram] = []
-    for reading in sorted(shape.engine.readings, key=lambda reading: _ORDER[reading.metric.name]):
-        if reading.metric.kind is Kind.HISTOGRAM:
-            found = _histograms(shape, reading, layouts[reading.metric.name])
+    in_order = sorted(shape.engine.readings, key=lambda reading: _ORDER[reading.metric.name])
+    for metric, readings in groupby(in_order, key=lambda reading: reading.metric):
+        if metric.kind is Kind.HISTOGRAM:
+            found = [one for reading in readings for one in _histograms(shape, reading, layouts[metric.name])]
             histograms += found
             lines = [line for one in found for line in zip(one.points, one.terms, strict=True)]
         else:
-            lines = _lines(shape, reading)
+            lines = _merged(line for reading in readings for line in _lines(shape, reading))
         points += [point for point, _ in lines]
         terms += [term for _, term in lines]
     provided = {point.metric.name for point in points}
@@ -73,14 +76,23 @@ def plan(shape: Shape, layouts: Layouts, slos: Slos) -> Plan:
         sleeping=_sleeping(shape),
         missing=tuple(metric for metric in expected if metric.name not in provided),
         unmapped=shape.unmapped(),
-        recognised=any(metric.name in provided for metric in expected),
+        recognised=any(metric.name in provided for metric in expected) or bool(shape.own and not shape.engine.required),
     )
+
+
+def _merged(lines: Iterable[tuple[Point, Term]]) -> list[tuple[Point, Term]]:
+    """Add up lines that several readings give to the same series of ours."""
+    same: dict[Point, list[Term]] = {}
+    for point, term in lines:
+        same.setdefault(point, []).append(term)
+    return [(point, terms[0] if len(terms) == 1 else _sum(terms)) for point, terms in same.items()]
 
 
 def _lines(shape: Shape, reading: Reading) -> list[tuple[Point, Term]]:
     """Answer lines and terms of a counter or gauge."""
     groups = shape.by_labels(reading, shape.first_of(reading.names))
-    added = [shape.by_labels(reading, shape.places.get(name, ())) for name in reading.plus]
+    added = [shape.by_labels(reading, shape.at(name)) for name in reading.plus]
+    factors = [shape.by_labels(reading, shape.at(name)) for name in reading.times]
     lines = []
     for labels, positions in groups.items():
         point = Point(metric=reading.metric, labels=labels)
@@ -88,6 +100,9 @@ def _lines(shape: Shape, reading: Reading) -> list[tuple[Point, Term]]:
             read = [reading.value(shape.series[at].labels) for at in positions]
             known = [value for value in read if value is not None]
             lines += [(point, _constant(max(known)))] if known else []
+        elif factors:
+            columns = [positions, *(more.get(labels, []) for more in factors)]
+            lines += [(point, _product(columns))] if all(columns) else []
         elif reading.merge is Merge.MAX and len(positions) > 1:
             lines.append((point, _largest(positions)))
         else:
@@ -99,8 +114,7 @@ def _histograms(shape: Shape, reading: Reading, layout: Sequence[float]) -> list
     """Answer the histograms of a metric, one for each set of labels; the first name with all its parts wins."""
     for name in reading.names:
         parts: dict[str, dict[Labels, list[int]]] = {
-            suffix: shape.by_labels(reading, shape.places.get(f"{name}{suffix}", ()))
-            for suffix in ("_bucket", "_count", "_sum")
+            suffix: shape.by_labels(reading, shape.at(name, suffix)) for suffix in ("_bucket", "_count", "_sum")
         }
         built = [
             histogram(
@@ -134,7 +148,7 @@ def _exactness(shape: Shape, histograms: Iterable[Histogram], slos: Slos) -> Ite
 
 def _expected(shape: Shape) -> tuple[Metric, ...]:
     """Answer the metrics that a page of this shape should hold."""
-    implied = [metric for name, metrics in shape.engine.implied.items() if name in shape.places for metric in metrics]
+    implied = [metric for name, metrics in shape.engine.implied.items() if shape.at(name) for metric in metrics]
     return (*shape.engine.required, *implied)
 
 
@@ -151,6 +165,19 @@ def _sleeping(shape: Shape) -> tuple[int, ...]:
 
 def _constant(value: float) -> Term:
     return lambda _numbers: value
+
+
+def _value(term: Term, numbers: Values) -> float:
+    return numbers[term] if isinstance(term, int) else term(numbers)
+
+
+def _sum(terms: Sequence[Term]) -> Term:
+    return lambda numbers: sum(_value(term, numbers) for term in terms)
+
+
+def _product(columns: Sequence[Sequence[int]]) -> Term:
+    """Answer a term that adds up each column and multiplies the sums."""
+    return lambda numbers: prod(sum(numbers[at] for at in column) for column in columns)
 
 
 def _largest(positions: Sequence[int]) -> Term:
