@@ -59,10 +59,11 @@ def _chapter(group: Group) -> str:
 
 def _ability(engine: Engine, metric: Metric) -> str:
     """Say whether a metric exists for an engine, and under which condition; what no engine file reads is our own."""
-    reading = _reading(engine, metric)
-    if reading is None:
-        return "no" if any(_reading(other, metric) for other in ENGINES.values()) else "yes"
-    return f"yes ({reading.note})" if reading.note else "yes"
+    readings = _readings(engine, metric)
+    if not readings:
+        return "no" if any(_readings(other, metric) for other in ENGINES.values()) else "yes"
+    notes = "; ".join(reading.note for reading in readings if reading.note)
+    return f"yes ({notes})" if notes else "yes"
 
 
 def _sources() -> str:
@@ -71,12 +72,13 @@ def _sources() -> str:
     lines = [
         f"| `{metric.name}` | " + " | ".join(_names(engine, metric) for engine in ENGINES.values()) + " |"
         for metric in METRICS
-        if any(_reading(engine, metric) for engine in ENGINES.values())
+        if any(_readings(engine, metric) for engine in ENGINES.values())
     ]
     prefixes = ", ".join(f"`{engine.prefixes[0]}` ({engine.title})" for engine in ENGINES.values())
     return _table(
         f"Where the numbers come from\n\nNames on the engine's page, without its prefix: {prefixes}.\n"
         "A name that begins with `/` is a field of another endpoint's answer.\n"
+        "Braces select series by their labels, as in PromQL.\n"
         "Where several names are given, the first one on the page is read: the others are its older names.",
         ("metric", *titles),
         lines,
@@ -84,12 +86,20 @@ def _sources() -> str:
 
 
 def _names(engine: Engine, metric: Metric) -> str:
-    reading = _reading(engine, metric)
-    if reading is None:
-        return ""
-    current, *older = (f"`{name}`" for name in reading.names)
-    added = "".join(f" + `{name}`" for name in reading.plus)
-    return current + added + (f", else {', '.join(older)}" if older else "")
+    return " and ".join(map(_name, _readings(engine, metric)))
+
+
+def _name(reading: Reading) -> str:
+    current, *older = (_cell(name) for name in reading.names)
+    parts = "".join(f" + {_cell(name)}" for name in reading.plus) + "".join(
+        f" * {_cell(name)}" for name in reading.times
+    )
+    return current + parts + (f", else {', '.join(older)}" if older else "")
+
+
+def _cell(name: str) -> str:
+    """Write a name as code; even there a bar would end the table's cell."""
+    return f"`{name}`".replace("|", r"\|")
 
 
 def _labels() -> str:
@@ -130,5 +140,5 @@ def _codes(names: tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _reading(engine: Engine, metric: Metric) -> Reading | None:
-    return next((reading for reading in engine.readings if reading.metric is metric), None)
+def _readings(engine: Engine, metric: Metric) -> list[Reading]:
+    return [reading for reading in engine.readings if reading.metric is metric]
