@@ -9,10 +9,12 @@ import logging
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 from exporter import catalogue
-from exporter.dialect import Engine, Extra, Facts
+from exporter.dialect import Engine, Facts
+from exporter.discovery import discover, is_not_here
 from exporter.engines import ENGINES
 from exporter.failures import Reason, ScrapeError, State, state_of
 from exporter.fleet import Replica
@@ -21,6 +23,7 @@ from exporter.normalise import Normalised, Normaliser, recognise
 from exporter.parse import Page, Parser
 from exporter.scrape import Answer, Origin, Scraper
 from exporter.secret import SecretFile
+from exporter.shape import model_on
 from exporter.status import Status, status_text
 
 __all__ = ["Outcome", "Stages", "Watch"]
@@ -117,25 +120,49 @@ class Watch:
         return outcome
 
     async def _read(self, deadline: float) -> tuple[Normalised, Engine, str | None]:
-        """Fetch and understand the page and what the engine tells beside it."""
+        """Fetch and understand the page and what the engine tells beside it.
+
+        An engine that was learned, not configured, may have been replaced by another one: then it is learned anew.
+        """
         identity = self.stages.identities.of(self.replica)
         engine = ENGINES.get(identity.engine)
         if engine is None and identity.engine:
             raise ScrapeError(Reason.INCOMPLETE, f"pages of {identity.engine} cannot be read by this version")
-        origin = self._origin(engine)
-        early = asyncio.create_task(self._ask(engine.extras if engine else (), origin, deadline))
+        if engine is None:
+            return await self._read_stranger(deadline)
         try:
-            answer = await self.stages.scraper.get(origin, engine.path if engine else "/metrics", deadline)
-            page = self.stages.parser.parse(answer.body, openmetrics="openmetrics" in answer.content_type)
-            if engine is None:
-                engine = recognise(page)
-                if engine is None:
-                    raise _unknown(page)
-                early = asyncio.create_task(self._ask(engine.extras, origin, deadline))
+            return await self._read_as(engine, deadline)
+        except ScrapeError as error:
+            if self.replica.engine is not None or not is_not_here(error):
+                raise
+            try:
+                return await self._read_stranger(deadline)
+            except ScrapeError:
+                raise error from None
+
+    async def _read_as(self, engine: Engine, deadline: float) -> tuple[Normalised, Engine, str | None]:
+        """Read a page as one engine's."""
+        early = asyncio.create_task(self._ask(engine, deadline))
+        try:
+            answer, page = await self._fetch(engine, engine.path, deadline)
             facts = engine.facts(await early)
+        except ScrapeError as error:
+            if state_of(error) is State.DISABLED:
+                raise ScrapeError(error.reason, f"{error}: {engine.switch_on}", status=error.status) from None
+            raise
         finally:
             early.cancel()
         return self._normalised(answer, page, engine, facts), engine, facts.version
+
+    async def _read_stranger(self, deadline: float) -> tuple[Normalised, Engine, str | None]:
+        """Find out whose page this is, and read it."""
+        engine, answer, page = await discover(lambda path: self._fetch(None, path, deadline))
+        facts = engine.facts(await self._ask(engine, deadline))
+        return self._normalised(answer, page, engine, facts), engine, facts.version
+
+    async def _fetch(self, engine: Engine | None, path: str, deadline: float) -> tuple[Answer, Page]:
+        answer = await self.stages.scraper.get(self._origin(engine), path, deadline)
+        return answer, self.stages.parser.parse(answer.body, openmetrics="openmetrics" in answer.content_type)
 
     def _normalised(self, answer: Answer, page: Page, engine: Engine, facts: Facts) -> Normalised:
         if facts.numbers:
@@ -144,7 +171,7 @@ class Watch:
                 series=(*page.series, *added), values=(*page.values, *facts.numbers.values()), dropped=page.dropped
             )
         model = self.replica.model or facts.model
-        if model is None and not engine.model_label:
+        if model is None and not model_on(page.series, engine):
             model = self.stages.identities.of(self.replica).model or None
         normalised = self.stages.normaliser.normalise(page, engine, model)
         if not normalised.recognised:
@@ -154,21 +181,25 @@ class Watch:
             raise ScrapeError(Reason.INCOMPLETE, f"the page has no length and seems cut: it lacks {lacking}")
         return normalised
 
-    async def _ask(self, extras: tuple[Extra, ...], origin: Origin, deadline: float) -> dict[str, Any]:
+    async def _ask(self, engine: Engine, deadline: float) -> dict[str, Any]:
         """Ask the extra endpoints; answer what came back as JSON, by path."""
+        origin = self._origin(engine)
         now = asyncio.get_running_loop().time()
         until = now + _EXTRAS_SHARE * (deadline - now)
         answers: dict[str, Any] = {}
-        for extra in extras:
+        for extra in engine.extras:
             if extra.when is None or extra.when(answers):
                 kept = self._kept.get(extra.path)
                 if kept is None or kept.until <= now:
                     try:
                         answer = json.loads((await self.stages.scraper.get(origin, extra.path, until)).body)
-                    except (ScrapeError, ValueError, RecursionError):
-                        continue
+                    except (ScrapeError, ValueError, RecursionError) as error:
+                        if not isinstance(error, ScrapeError) or error.status != HTTPStatus.NOT_FOUND:
+                            continue
+                        answer = None  # an endpoint of other versions: as rarely asked as one that is there
                     kept = self._kept[extra.path] = _Kept(until=now + extra.every.total_seconds(), answer=answer)
-                answers[extra.path] = kept.answer
+                if kept.answer is not None:
+                    answers[extra.path] = kept.answer
         return answers
 
     def _origin(self, engine: Engine | None) -> Origin:
@@ -223,13 +254,6 @@ class Watch:
         )
 
 
-def _unknown(page: Page) -> ScrapeError:
-    if not page.series:
-        return ScrapeError(Reason.INCOMPLETE, "the page is empty: no series at all")
-    known = ", ".join(engine.prefixes[0] for engine in ENGINES.values())
-    return ScrapeError(Reason.INCOMPLETE, f"a page of no engine that we know: no series begins with {known}")
-
-
 def _foreign(page: Page, engine: Engine) -> ScrapeError:
     """Say why a page is not the engine's that it should be."""
     other = recognise(page)
@@ -239,6 +263,10 @@ def _foreign(page: Page, engine: Engine) -> ScrapeError:
         )
     if any(series.name in engine.switched_off for series in page.series):
         return ScrapeError(Reason.INCOMPLETE, f"metrics are switched off: {engine.switch_on}", state=State.DISABLED)
+    if not page.series and not engine.required:
+        return ScrapeError(
+            Reason.INCOMPLETE, f"the page is empty: {engine.title} writes nothing before its first request"
+        )
     what = "the page is empty" if not page.series else "a page without the series that every version provides"
     return ScrapeError(Reason.INCOMPLETE, f"{what}: is this {engine.title}?")
 
