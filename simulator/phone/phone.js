@@ -31,7 +31,7 @@ const seconds = (text) => Date.parse(text) / 1000;
 
 function clock(unix) {
   const moment = new Date(unix * 1000);
-  const time = moment.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  const time = moment.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
   const today = moment.toDateString() === new Date().toDateString();
   return today ? time : `${moment.toLocaleDateString([], { day: "numeric", month: "short" })} ${time}`;
 }
@@ -80,7 +80,7 @@ function courseOf(alert) {
   const began = seconds(first.starts_at);
   if (alert.resolved) {
     course.append(element("strong", "", "Resolved"), ` after ${span(seconds(alert.resolved.ends_at) - began)}`);
-    course.append(` · began ${clock(began)} · told ${clock(alert.resolved.received_at)}`);
+    course.append(` · began ${clock(began)}`);
   } else {
     const lasting = element("span", "lasting", span(Date.now() / 1000 - began));
     lasting.dataset.since = String(began);
@@ -107,11 +107,11 @@ function card(alert) {
   node.dataset.key = alert.key;
   const top = element("div", "top");
   top.append(element("span", `badge ${node.dataset.status}`, alert.resolved ? "✓ Resolved" : "● Firing"));
-  top.append(element("span", "kind", `${latest.receiver === "page" ? "Page" : "Ticket"} · ${latest.alertname}`));
+  top.append(element("span", "kind", latest.receiver === "page" ? "Page" : "Ticket"));
   const when = element("time", "when", clock(latest.received_at));
   when.dateTime = new Date(latest.received_at * 1000).toISOString();
   top.append(when);
-  node.append(top, element("h2", "", latest.annotations.summary || latest.alertname));
+  node.append(top, element("h2", "", latest.annotations.summary || latest.alertname), element("p", "name", latest.alertname));
   if (latest.annotations.description) node.append(element("p", "description", latest.annotations.description));
   node.append(courseOf(alert));
   const links = linksOf(latest.annotations);
