@@ -1,0 +1,223 @@
+"""Whatever an engine does on its socket becomes data: a reason, a state, and never a number from somewhere else."""
+
+import asyncio
+import gzip
+import socket
+import time
+import zlib
+
+import pytest
+
+from exporter import catalogue
+from exporter.failures import Reason, State
+from running.ports import free_port
+from tests.exporter.captured import CAPTURES, capture
+from tests.exporter.sockets import PAGE, Behaviour, answer, by_path, engine, look, raw, watching
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+QUICK = 0.5
+
+
+async def _reset(_request: bytes, writer: asyncio.StreamWriter) -> None:
+    raw_socket: socket.socket = writer.get_extra_info("socket")
+    raw_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+    writer.close()
+
+
+async def _drip(_request: bytes, writer: asyncio.StreamWriter) -> None:
+    writer.write(HEAD + f"Content-Length: {len(PAGE)}\r\n\r\n".encode())
+    for byte in PAGE:
+        writer.write(bytes([byte]))
+        await writer.drain()
+        await asyncio.sleep(0.02)
+
+
+def _bomb() -> bytes:
+    press = zlib.compressobj(wbits=31)
+    return b"".join(press.compress(b"a 1\n" * 2**18) for _ in range(64)) + press.flush()
+
+
+def _redirect(location: str) -> Behaviour:
+    return answer(301, b"", headers=f"Location: {location}")
+
+
+GZIP = "Content-Type: text/plain\r\nContent-Encoding: gzip"
+FAILURES: dict[str, tuple[Behaviour, Reason, State]] = {
+    "closes the connection without an answer": (raw(b""), Reason.RESET, State.UNREACHABLE),
+    "resets the connection": (_reset, Reason.RESET, State.UNREACHABLE),
+    "accepts and never answers": (raw(b"", then_close=False), Reason.TIMEOUT, State.UNREACHABLE),
+    "stops after the head": (
+        raw(HEAD + b"Content-Length: 9\r\n\r\n", then_close=False),
+        Reason.TIMEOUT,
+        State.UNREACHABLE,
+    ),
+    "drips one byte at a time": (_drip, Reason.TIMEOUT, State.UNREACHABLE),
+    "cuts the body": (raw(HEAD + b"Content-Length: 99999\r\n\r\n" + PAGE[:9000]), Reason.INCOMPLETE, State.BROKEN),
+    "cuts a chunked body": (
+        raw(HEAD + b"Transfer-Encoding: chunked\r\n\r\n2000\r\n" + PAGE[:0x2000] + b"\r\n"),
+        Reason.INCOMPLETE,
+        State.BROKEN,
+    ),
+    "cuts a body without length at a line end": (
+        raw(HEAD + b"\r\n" + PAGE[: PAGE.index(b"# HELP vllm:kv_cache_usage_perc")]),
+        Reason.INCOMPLETE,
+        State.BROKEN,
+    ),
+    "wants another key": (answer(401, b"{}"), Reason.AUTH, State.DENIED),
+    "forbids": (answer(403, b"{}"), Reason.AUTH, State.DENIED),
+    "has no such path": (answer(404, b""), Reason.STATUS, State.DISABLED),
+    "fails to write its page": (answer(500, b"struct.error"), Reason.STATUS, State.BROKEN),
+    "has its metrics switched off": (
+        answer(501, (CAPTURES / "llama-server-b11434/metrics-501-disabled.json").read_bytes()),
+        Reason.STATUS,
+        State.DISABLED,
+    ),
+    "is loading": (answer(503, b'{"error":{"code":503}}'), Reason.STATUS, State.LOADING),
+    "answers 204 without a page": (raw(b"HTTP/1.1 204 X\r\n\r\n"), Reason.STATUS, State.BROKEN),
+    "redirects to another host": (_redirect("http://192.0.2.1/metrics"), Reason.REDIRECT, State.BROKEN),
+    "redirects to https on the same host": (_redirect("https://127.0.0.1/metrics"), Reason.REDIRECT, State.BROKEN),
+    "redirects to itself for ever": (_redirect("/metrics"), Reason.REDIRECT, State.BROKEN),
+    "redirects to nowhere": (_redirect("http://[/"), Reason.REDIRECT, State.BROKEN),
+    "answers HTML": (answer(200, b"<!doctype html><p>hello"), Reason.PARSE, State.BROKEN),
+    "answers JSON": (answer(200, b"[]"), Reason.PARSE, State.BROKEN),
+    "answers binary": (answer(200, bytes(range(256))), Reason.PARSE, State.BROKEN),
+    "wraps the page in a JSON string": (answer(200, b'"a 1\\n"'), Reason.PARSE, State.BROKEN),
+    "answers nothing": (answer(200, b""), Reason.INCOMPLETE, State.BROKEN),
+    "answers comments only": (
+        answer(200, b"# TYPE vllm:num_requests_running gauge\n"),
+        Reason.INCOMPLETE,
+        State.BROKEN,
+    ),
+    "answers another program's page": (answer(200, b"node_load1 0.5\n"), Reason.INCOMPLETE, State.BROKEN),
+    "answers another engine's page": (
+        answer(200, capture("llama-server-b11434/idle")),
+        Reason.INCOMPLETE,
+        State.BROKEN,
+    ),
+    "runs with --disable-log-stats": (
+        answer(200, b"http_request_duration_highr_seconds_count 3\n"),
+        Reason.INCOMPLETE,
+        State.DISABLED,
+    ),
+    "sends more than we read": (answer(200, b"a 1\n" * 2**22 + b"b 1\n" * 8), Reason.SIZE, State.BROKEN),
+    "sends a gzip bomb": (answer(200, _bomb(), headers=GZIP), Reason.SIZE, State.BROKEN),
+    "says gzip and sends text": (answer(200, PAGE, headers=GZIP), Reason.ENCODING, State.BROKEN),
+    "cuts a gzip body": (answer(200, gzip.compress(PAGE)[:-400], headers=GZIP), Reason.INCOMPLETE, State.BROKEN),
+    "compresses twice": (answer(200, gzip.compress(gzip.compress(PAGE)), headers=GZIP), Reason.PARSE, State.BROKEN),
+    "uses an encoding nobody asked for": (
+        answer(200, PAGE, headers="Content-Encoding: br"),
+        Reason.ENCODING,
+        State.BROKEN,
+    ),
+    "does not speak HTTP": (raw(b"SSH-2.0-OpenSSH_9.2\r\n"), Reason.PARSE, State.BROKEN),
+    "promises OpenMetrics and lacks its end": (
+        answer(200, PAGE, headers="Content-Type: application/openmetrics-text; version=1.0.0"),
+        Reason.PARSE,
+        State.BROKEN,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAILURES)
+def test_an_engine_that(case: str) -> None:
+    behaviour, reason, state = FAILURES[case]
+    outcome = look(behaviour, budget=QUICK if reason is Reason.TIMEOUT else 5.0)
+    lines = outcome.page.splitlines()
+    assert outcome.sentence
+    assert 'llm_replica_up{model="m"} 0.0' in lines
+    assert f'llm_replica_state{{model="m",state="{state}"}} 1.0' in lines
+    assert f'llm_replica_scrape_errors_total{{reason="{reason}"}} 1.0' in lines
+    assert catalogue.REQUESTS_RUNNING.name not in outcome.page
+    assert sum(line.endswith(" 1.0") for line in lines) == 2, "one state, one error, and no other claim"
+
+
+def test_an_engine_that_refuses_connections() -> None:
+    async def scenario() -> str:
+        async with watching(f"http://127.0.0.1:{free_port()}") as service:
+            return (await service.look(service.watches["r"], 5)).page
+
+    page = asyncio.run(scenario())
+    assert 'llm_replica_state{model="m",state="unreachable"} 1.0' in page
+    assert 'llm_replica_scrape_errors_total{reason="refused"} 1.0' in page
+
+
+def test_a_name_that_does_not_exist() -> None:
+    async def scenario() -> str:
+        async with watching("http://no-such-host.invalid:8000") as service:
+            return (await service.look(service.watches["r"], 5)).page
+
+    assert 'llm_replica_scrape_errors_total{reason="dns"} 1.0' in asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("behaviour", [raw(b"", then_close=False), _drip], ids=["hangs", "drips"])
+def test_the_deadline_is_for_the_whole_scrape(behaviour: Behaviour) -> None:
+    start = time.monotonic()
+    outcome = look(behaviour, budget=QUICK)
+    assert time.monotonic() - start < QUICK + 0.4
+    assert QUICK <= outcome.duration < QUICK + 0.2
+
+
+def test_a_redirect_on_the_same_origin_is_followed() -> None:
+    outcome = look(by_path(metrics=_redirect("/metrics/x"), metrics_x=answer()))
+    assert outcome.up
+
+
+def test_a_gzip_body_is_read_though_it_was_not_asked_for() -> None:
+    assert look(answer(200, gzip.compress(PAGE), headers=GZIP)).running == 8
+
+
+def test_a_chunked_body_is_read() -> None:
+    chunk = f"{len(PAGE):x}\r\n".encode() + PAGE + b"\r\n0\r\n\r\n"
+    assert look(raw(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunk)).running == 8
+
+
+def test_a_whole_body_without_length_is_read() -> None:
+    assert look(raw(HEAD + b"\r\n" + PAGE)).running == 8
+
+
+@pytest.mark.parametrize("content_type", ["", "Content-Type: text/html", "Content-Type: application/json"])
+def test_a_page_is_judged_by_its_body_not_by_its_content_type(content_type: str) -> None:
+    assert look(answer(headers=content_type or "X: y")).up
+
+
+def test_a_connection_that_went_stale_costs_nothing() -> None:
+    asked: list[int] = []
+
+    async def close_when_idle(_request: bytes, writer: asyncio.StreamWriter) -> None:
+        asked.append(1)
+        writer.write(HEAD + f"Content-Length: {len(PAGE)}\r\n\r\n".encode() + PAGE)
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.close()
+
+    async def scenario() -> list[bool]:
+        async with engine(close_when_idle) as address, watching(f"http://{address}") as service:
+            watch = service.watches["r"]
+            found = []
+            for _ in range(4):
+                found.append((await service.look(watch, 5)).up)
+                await asyncio.sleep(0.06)
+            return found
+
+    assert asyncio.run(scenario()) == [True] * 4
+
+
+def test_nothing_of_an_earlier_page_is_repeated_after_a_failure() -> None:
+    behaviours = [answer(), answer(), answer(500, b"")]
+
+    async def scenario() -> tuple[str, str]:
+        async def behave(request: bytes, writer: asyncio.StreamWriter) -> None:
+            await (behaviours[0] if broken == 0 else behaviours[2])(request, writer)
+
+        broken = 0
+        async with engine(behave) as address, watching(f"http://{address}") as service:
+            good = await service.look(service.watches["r"], 5)
+            broken = 1
+            bad = await service.look(service.watches["r"], 5)
+            return good.page, bad.page
+
+    good, bad = asyncio.run(scenario())
+    assert "llm_requests_running" in good
+    assert "llm_requests_running" not in bad
+    assert "llm_replica_info" not in bad
+    assert 'llm_replica_up{model="m"} 0.0' in bad
