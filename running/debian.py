@@ -1,6 +1,7 @@
 """Debian's Prometheus and Alertmanager, unpacked into .tools/debian instead of installed.
 
 Installed, the packages would start a system service each, and those would hold the ports that ours need.
+Debian's Prometheus reads its own web pages from /usr/share/prometheus alone: unpacked, it has its API but no pages.
 """
 
 import os
@@ -27,7 +28,10 @@ def unpack(packages: tuple[str, ...] = PACKAGES) -> None:
     """
     TOOLS.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=TOOLS, prefix="debian-") as scratch:
-        print(f"fetching Debian's {' and '.join(packages)} into .tools/debian (nothing is installed)")
+        print(f"fetching Debian's {' and '.join(packages)} into .tools/debian; nothing is installed")
+        print(
+            "Prometheus will have its API but no pages of its own: those come with the installed package `prometheus`"
+        )
         fetched = _download(packages, Path(scratch))
         if fetched.returncode and os.geteuid() == 0:
             subprocess.run(["apt-get", "-qq", "update"], check=False)
