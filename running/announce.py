@@ -4,6 +4,7 @@ import time
 import urllib.parse
 from collections.abc import Callable, Sequence
 
+from exporter.catalogue import REPLICA_UP
 from running.loopback import answers, read_json
 from running.services import ALERTMANAGER, EXPORTER, PHONE, PROMETHEUS, SIMULATOR, Service
 
@@ -14,15 +15,17 @@ _PATIENCE_SECONDS = 90
 
 def announce(names: Sequence[str], replicas: int) -> None:
     """Wait for every service, print the addresses, then wait for the replicas and say how many answer."""
-    started = time.monotonic()
+    began, started = time.time(), time.monotonic()
     shown = tuple(service for service in _ORDER if service.name in names)
     _wait(lambda: all(answers(service.ready_url) for service in shown))
     if silent := [service.title for service in shown if not answers(service.ready_url)]:
         print(f"\n{', '.join(silent)} still does not answer; see .run/logs/\n", flush=True)
         return
     print(table(shown, time.monotonic() - started), flush=True)
-    _wait(lambda: replicas_up() == replicas)
-    print(f"\n{replicas_up()} of {replicas} replicas are up after {time.monotonic() - started:.0f} s\n", flush=True)
+    _wait(lambda: replicas_up(began) == replicas)
+    print(
+        f"\n{replicas_up(began)} of {replicas} replicas are up after {time.monotonic() - started:.0f} s\n", flush=True
+    )
 
 
 def table(shown: Sequence[Service], seconds: float) -> str:
@@ -38,11 +41,14 @@ def table(shown: Sequence[Service], seconds: float) -> str:
     return "\n".join(["", f"Servewatch is up after {seconds:.0f} s.", "", *rows, "", *hints, ""])
 
 
-def replicas_up() -> int:
-    """Ask Prometheus how many replicas are up."""
-    query = urllib.parse.urlencode({"query": "sum(llm_replica_up)"})
+def replicas_up(since: float) -> int:
+    """Ask Prometheus how many replicas are up; samples before `since` (Unix time) are of an earlier run."""
+    up = REPLICA_UP.name
+    query = f"sum({up} * (timestamp({up}) >= bool {since:.0f}))"
     try:
-        result = read_json(f"{PROMETHEUS.url}/api/v1/query?{query}")["data"]["result"]
+        result = read_json(f"{PROMETHEUS.url}/api/v1/query?{urllib.parse.urlencode({'query': query})}")["data"][
+            "result"
+        ]
     except (OSError, ValueError):
         return 0
     return int(result[0]["value"][1]) if result else 0
