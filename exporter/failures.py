@@ -56,8 +56,6 @@ class ScrapeError(Exception):
 _UNREACHABLE = frozenset({Reason.DNS, Reason.REFUSED, Reason.RESET, Reason.TIMEOUT, Reason.TLS})
 
 _BY_STATUS: Mapping[int, State] = {
-    401: State.DENIED,
-    403: State.DENIED,
     404: State.DISABLED,
     501: State.DISABLED,
     503: State.LOADING,
@@ -74,6 +72,8 @@ def state_of(error: ScrapeError) -> State:
         return error.state
     if error.reason in _UNREACHABLE:
         return State.UNREACHABLE
+    if error.reason is Reason.AUTH:
+        return State.DENIED
     if error.status is not None:
         return _BY_STATUS.get(error.status, State.BROKEN)
     return State.BROKEN

@@ -142,9 +142,10 @@ class Watch:
 
     async def _read_as(self, engine: Engine, deadline: float) -> tuple[Normalised, Engine, str | None]:
         """Read a page as one engine's."""
-        early = asyncio.create_task(self._ask(engine, deadline))
+        origin = self._origin(engine)
+        early = asyncio.create_task(self._ask(engine, origin, deadline))
         try:
-            answer, page = await self._fetch(engine, engine.path, deadline)
+            answer, page = await self._fetch(origin, engine.path, deadline)
             facts = engine.facts(await early)
         except ScrapeError as error:
             if state_of(error) is State.DISABLED:
@@ -156,12 +157,13 @@ class Watch:
 
     async def _read_stranger(self, deadline: float) -> tuple[Normalised, Engine, str | None]:
         """Find out whose page this is, and read it."""
-        engine, answer, page = await discover(lambda path: self._fetch(None, path, deadline))
-        facts = engine.facts(await self._ask(engine, deadline))
+        origin = self._origin(None)
+        engine, answer, page = await discover(lambda path: self._fetch(origin, path, deadline))
+        facts = engine.facts(await self._ask(engine, origin, deadline))
         return self._normalised(answer, page, engine, facts), engine, facts.version
 
-    async def _fetch(self, engine: Engine | None, path: str, deadline: float) -> tuple[Answer, Page]:
-        answer = await self.stages.scraper.get(self._origin(engine), path, deadline)
+    async def _fetch(self, origin: Origin, path: str, deadline: float) -> tuple[Answer, Page]:
+        answer = await self.stages.scraper.get(origin, path, deadline)
         return answer, self.stages.parser.parse(answer.body, openmetrics="openmetrics" in answer.content_type)
 
     def _normalised(self, answer: Answer, page: Page, engine: Engine, facts: Facts) -> Normalised:
@@ -181,9 +183,8 @@ class Watch:
             raise ScrapeError(Reason.INCOMPLETE, f"the page has no length and seems cut: it lacks {lacking}")
         return normalised
 
-    async def _ask(self, engine: Engine, deadline: float) -> dict[str, Any]:
+    async def _ask(self, engine: Engine, origin: Origin, deadline: float) -> dict[str, Any]:
         """Ask the extra endpoints; answer what came back as JSON, by path."""
-        origin = self._origin(engine)
         now = asyncio.get_running_loop().time()
         until = now + _EXTRAS_SHARE * (deadline - now)
         answers: dict[str, Any] = {}
