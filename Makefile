@@ -46,9 +46,9 @@ drill: $(ready) ## Run the failure drills (DRILL=NAME for one)
 	@$(python) -m drills run $(DRILL)
 
 bench: ## List the benchmarks, one command each
-	@for file in bench/[a-z]*.py; do \
-		name=$$(basename "$$file" .py); \
-		printf '  $(python) -m bench.%-22s %s\n' "$$name" "$$(sed -n '1{s/^"""//;s/"""$$//;p;q}' "$$file")"; \
+	@for file in $(wildcard bench/[a-z]*.py bench/*/__main__.py); do \
+		module=$$(echo "$${file%.py}" | sed 's#/__main__$$##; s#/#.#g'); \
+		printf '  $(python) -m %-28s %s\n' "$$module" "$$(sed -n '1{s/^"""//;s/"""$$//;p;q}' "$$file")"; \
 	done
 
 tools: $(ready) ## Build Prometheus 3.16 and Alertmanager 0.35 into .tools/bin (needs Go; minutes the first time)
