@@ -19,6 +19,7 @@ __all__ = ["FleetError", "Node", "read"]
 
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
+_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _PERCENT = re.compile(r"\d+(?:\.\d+)?%")
 
 
@@ -175,8 +176,8 @@ def read(path: Path) -> Node:
 
 
 def _shown(value: Any) -> str:  # noqa: ANN401 - any YAML value
-    """Print a value for a message, short enough for one line."""
+    """Print a value for a message, short enough for one line, and without what stands before @ in an address."""
     if value is None:
         return "nothing"
-    text = repr(value)
+    text = _CREDENTIALS.sub("//***@", repr(value))
     return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004 - the width of a terminal

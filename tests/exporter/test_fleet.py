@@ -1,0 +1,105 @@
+"""fleet.yml: what can be used is read into values, what cannot is refused with place, value and fix."""
+
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+import yaml
+
+from exporter.fleet import Fleet, FleetError, ModelPolicy, Replica, load
+from exporter.objectives import Objectives
+from exporter.oncall import PagerDuty, Slack, Webhook
+
+FLEETS = Path(__file__).parent / "fixtures" / "fleets"
+
+REFUSALS: dict[str, str] = yaml.safe_load((FLEETS / "refusals.yml").read_text())
+
+
+@pytest.fixture(autouse=True)
+def _among_the_fleets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FLEETS)
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_bad_fleet_is_refused_with_place_value_and_fix(name: str) -> None:
+    with pytest.raises(FleetError) as refusal:
+        load(Path(f"{name}.yml"))
+    assert str(refusal.value) == REFUSALS[name]
+
+
+def test_every_bad_fleet_has_its_sentence() -> None:
+    assert {file.stem for file in Path().glob("bad-*.yml")} == set(REFUSALS)
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_no_refusal_repeats_a_secret(name: str) -> None:
+    assert "hunter2" not in REFUSALS[name]
+    assert "sk-123" not in REFUSALS[name]
+
+
+def test_a_file_that_is_not_there_is_refused() -> None:
+    with pytest.raises(FleetError, match=r"^no-such\.yml: cannot be read: No such file or directory"):
+        load(Path("no-such.yml"))
+
+
+@pytest.fixture
+def fleet() -> Fleet:
+    return load(Path("good.yml"))
+
+
+def test_replicas_are_read_with_all_they_say(fleet: Fleet) -> None:
+    assert fleet.replicas == (
+        Replica(
+            name="vllm-a",
+            url="http://node-1:8000",
+            model="qwen3-8b",
+            engine="vllm",
+            api_key_file=Path("key"),
+            labels={"zone": "eu-1"},
+        ),
+        Replica(name="llama-a", url="http://[::1]:8080"),
+        Replica(name="batch", url="https://batch.example", model="batch-70b"),
+    )
+    assert fleet.replicas[0].address == "node-1:8000"
+
+
+def test_what_is_not_said_of_objectives_stays_as_in_the_default(fleet: Fleet) -> None:
+    assert fleet.slos.window == timedelta(days=28)
+    assert fleet.slos.default.ttft == Objectives().ttft
+    assert fleet.slos.default.itl.threshold == timedelta(milliseconds=80)
+    assert fleet.slos.of("another").availability.objective == Decimal("0.9995")
+    assert fleet.slos.of("qwen3-8b").ttft.threshold == timedelta(milliseconds=800)
+    assert fleet.slos.of("qwen3-8b").itl == fleet.slos.default.itl
+
+
+def test_shares_are_exact_decimals(fleet: Fleet) -> None:
+    assert str(fleet.slos.of("qwen3-8b").ttft.objective) == "0.99"
+
+
+def test_policies_and_spares_are_read(fleet: Fleet) -> None:
+    assert fleet.spare_replicas == 2
+    assert fleet.policy("batch-70b") == ModelPolicy(min_ready=0)
+    assert fleet.policy("another") == ModelPolicy(min_ready=1)
+
+
+def test_receivers_are_read(fleet: Fleet) -> None:
+    assert fleet.oncall.page == (
+        PagerDuty(routing_key_file=Path("key")),
+        Slack(api_url_file=Path("key"), channel="#llm-ops"),
+    )
+    assert fleet.oncall.ticket == ()
+    assert fleet.oncall.heartbeat == (Webhook(url="https://deadman.example/ping"),)
+
+
+def test_the_committed_fleet_can_be_used() -> None:
+    fleet = load(Path(__file__).parents[2] / "fleet.yml")
+    assert len(fleet.replicas) == 5
+
+
+def test_a_fleet_may_get_all_its_replicas_from_included_files(tmp_path: Path) -> None:
+    (tmp_path / "fleet.yml").write_text("include: [targets/*.yml]\n")
+    assert load(tmp_path / "fleet.yml").replicas == ()
+    (tmp_path / "targets").mkdir()
+    (tmp_path / "targets" / "a.yml").write_text('replicas: [{name: a, url: "http://h:1"}]\n')
+    assert [replica.name for replica in load(tmp_path / "fleet.yml").replicas] == ["a"]
