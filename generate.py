@@ -15,6 +15,7 @@ from exporter.fleet import Fleet, FleetError, load
 from prometheus import render as prometheus_files
 from prometheus.deployment import COMPOSE, LOCAL, Deployment
 from prometheus.windows import TimeScale
+from runbooks import facts as runbook_files
 
 __all__ = ["artefacts", "main", "problems", "write"]
 
@@ -27,6 +28,7 @@ def artefacts(fleet: Fleet, deployment: Deployment) -> dict[str, str]:
         prometheus_files.artefacts(fleet, deployment),
         alert_files.artefacts(fleet, deployment),
         board_files.artefacts(fleet, deployment),
+        runbook_files.artefacts(fleet, deployment),
     )
     merged: dict[str, str] = {}
     for stage in stages:

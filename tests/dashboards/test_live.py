@@ -20,6 +20,8 @@ from running import services, tools
 from running.ports import LOOPBACK, free_port
 from running.tools import Tool
 from tests.dashboards.generated import BOARDS, Asked, asked
+from tests.dashboards.series import series_of
+from tests.runbooks.pages import PAGES, Page
 
 TIME_SCALE = 20
 PATIENCE_SECONDS = 60.0
@@ -43,9 +45,17 @@ class Running:
     def answer(self, query: Asked) -> list[dict[str, Any]]:
         """Answer the series of a query, asked for the last seconds as Grafana asks for the last hours."""
         if query.instant:
-            return self._get("query", query=query.expr)
+            return self.instant(query.expr)
         now = time.time()
         return self._get("query_range", query=query.expr, start=now - 5, end=now, step=1)
+
+    def instant(self, expression: str) -> list[dict[str, Any]]:
+        """Answer the series of an expression as they are now."""
+        return self._get("query", query=expression)
+
+    def series(self) -> set[str]:
+        """Answer the names of all series."""
+        return set(self._get("label/__name__/values"))
 
     def choices(self, board: dict[str, Any], variable: str) -> set[str]:
         """Answer what a variable of a board offers."""
@@ -119,6 +129,17 @@ def test_the_board_offers_the_models_and_replicas_of_the_fleet(running: Running)
     board = BOARDS["dashboards/generated/fleet.json"]
     assert running.choices(board, "model") == MODELS
     assert running.choices(board, "replica") == set(REPLICAS)
+
+
+def test_every_series_that_a_runbook_names_exists(running: Running) -> None:
+    named = {name for page in PAGES.values() for block in page.blocks("promql") for name in series_of(block)}
+    assert wait(lambda: named <= running.series()), named - running.series()
+
+
+def test_what_a_runbook_verifies_has_an_answer(running: Running) -> None:
+    for name, page in PAGES.items():
+        for block in Page(name=name, text=page.sections().get("Verify", "")).blocks("promql"):
+            assert running.instant(block), f"{name}: {block}"
 
 
 @pytest.mark.usefixtures("everything_down")

@@ -1,22 +1,17 @@
 """Queries of the boards: Prometheus parses them, and they ask for nothing that is not there."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
-from alerts.objectives import groups as objective_groups
 from dashboards.queries import STATES, cannot_tell, state_code
-from exporter.catalogue import METRICS, STATE, Kind
-from exporter.objectives import Slos
+from exporter.catalogue import STATE
 from prometheus.indicators import TTFT_INDICATOR
-from prometheus.indicators import groups as indicator_groups
-from prometheus.recording import groups as board_groups
 from prometheus.windows import TILE
 from running.tools import Tool
 from tests.dashboards.generated import BOARDS, Asked, asked
+from tests.dashboards.series import known_series, series_of, unparsed
 
 QUERIES = [query for board in BOARDS.values() for query in asked(board)]
 SCRAPES_IN_A_RATE = 4
@@ -26,30 +21,15 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 every_query = pytest.mark.parametrize("query", QUERIES, ids=str)
 
 
-def names() -> set[str]:
-    """Answer every series that exists: scraped, recorded, and Prometheus' own record of alerts."""
-    groups = (*indicator_groups(Slos()), *board_groups(), *objective_groups(Slos()))
-    recorded = {rule.recorded.name for group in groups for rule in group.rules}
-    scraped = {metric.name for metric in METRICS if metric.kind is not Kind.HISTOGRAM}
-    return recorded | scraped | {"ALERTS"}
-
-
 def test_every_query_parses(promtools: Tool, tmp_path: Path) -> None:
-    rules = [{"record": "parsed:query", "expr": query.expr} for query in QUERIES]
-    file = tmp_path / "queries.yml"
-    file.write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": rules}]}))
-    done = subprocess.run(
-        [promtools.path, "check", "rules", "--lint=none", file], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    assert unparsed(promtools, [query.expr for query in QUERIES], tmp_path) == ""
 
 
 @every_query
 def test_a_query_asks_for_series_that_exist(query: Asked) -> None:
-    bare = re.sub(r'"[^"]*"', "", query.expr)
-    found = set(re.findall(r"\b(?:llm_\w+|[a-z_]+:[\w:]+|ALERTS)\b", bare))
+    found = series_of(query.expr)
     assert found
-    assert found <= names()
+    assert found <= known_series()
 
 
 @every_query
