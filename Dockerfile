@@ -18,5 +18,4 @@ RUN python -m compileall -q . \
  && install -d -o 10001 -g 65534 /generated /var/lib/servewatch /var/lib/phone
 # Group 65534 is also that of Prometheus and Alertmanager, so that one group can be given the secrets.
 USER 10001:65534
-EXPOSE 9801
 CMD ["python", "-m", "exporter", "serve", "--fleet=/etc/servewatch/fleet.yml", "--listen=0.0.0.0:9801"]

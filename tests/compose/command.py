@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from running import tools
 from running.errors import ToolMissingError
 
+MISSING = (
+    "Docker Compose is not on this machine: install Debian's package docker-compose, or the plugin of Docker's own"
+)
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 
@@ -29,7 +32,7 @@ class Compose:
 
 
 def all_versions() -> tuple[Compose, ...]:
-    """Answer every Compose on this machine, the newest first; raises ToolMissingError if there is none."""
+    """Answer every Compose on this machine, the newest first; empty if there is none."""
     programs = [
         (str(place / "docker-compose"),) for place in tools.directories() if (place / "docker-compose").is_file()
     ]
@@ -37,9 +40,14 @@ def all_versions() -> tuple[Compose, ...]:
     for command in [("docker", "compose"), *programs]:
         if shutil.which(command[0]) and (version := _version(command)):
             found.setdefault(version, Compose(command=command, version=version))
-    if not found:
-        raise ToolMissingError("Docker Compose is not on this machine: install Debian's package docker-compose")
     return tuple(sorted(found.values(), key=lambda compose: compose.release, reverse=True))
+
+
+def newest() -> Compose:
+    """Answer the newest Compose on this machine; raises ToolMissingError if there is none."""
+    for compose in all_versions():
+        return compose
+    raise ToolMissingError(MISSING)
 
 
 def _version(command: tuple[str, ...]) -> str | None:

@@ -28,9 +28,11 @@ WRITES = {  # each service and the only paths that it can write, apart from /tmp
 every_service = pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES.keys())
 
 
-@pytest.fixture(scope="module", params=command.all_versions(), ids=str)
+@pytest.fixture(scope="module", params=command.all_versions() or (None,), ids=str)
 def compose(request: pytest.FixtureRequest) -> Compose:
-    found: Compose = request.param
+    found: Compose | None = request.param
+    if found is None:
+        pytest.fail(command.MISSING)
     return found
 
 
