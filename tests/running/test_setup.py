@@ -41,7 +41,9 @@ def _setup(checkout: Path, **environment: str) -> "subprocess.CompletedProcess[s
 
 
 def test_make_alone_prints_every_command() -> None:
-    printed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(
+        ["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     assert ", ".join(line.split()[1] for line in printed.splitlines()) == COMMANDS
 
 
