@@ -1,0 +1,167 @@
+"""LLMModelDown, LLMReplicaDown and Watchdog, in promtool."""
+
+from pathlib import Path
+
+from exporter.catalogue import STATE
+from exporter.fleet import Fleet, ModelPolicy, Replica
+from running.tools import Tool
+from tests.prometheus.promtool import Case, Expect, run
+
+STAGES = ("alerts-replicas", "alerts-watchdog")
+FLEET = Fleet(
+    replicas=(Replica(name="a", url="http://127.0.0.1:8000"),),
+    models={"batch-70b": ModelPolicy(min_ready=0), "qwen3-8b": ModelPolicy(min_ready=1)},
+)
+
+
+def states(replica: str, *phases: tuple[int, str], model: str = "org/a&b") -> dict[str, str]:
+    """Write llm_replica_state of one replica: each phase is a number of scrapes and the state they found.
+
+    `lost` is a scrape that failed: Prometheus marks every series of the target as stale.
+    """
+    target = ",".join(f'{k}="{v}"' for k, v in (("model", model), ("replica", replica), ("zone", "a")) if v)
+    seen = [state for count, state in phases for _ in range(count)]
+    return {
+        f'llm_replica_state{{{target},state="{state}"}}': " ".join(
+            "stale" if each == "lost" else f"{int(each == state)}" for each in seen
+        )
+        for state in STATE.values
+    }
+
+
+def _alert(at: str, alertname: str, *labels: str) -> Expect:
+    expr = f'ALERTS{{alertname="{alertname}",alertstate="firing"}}'
+    start = f'ALERTS{{alertname="{alertname}",alertstate="firing"'
+    return Expect(at=at, expr=expr, samples={f"{start},{each}}}": 1 for each in labels})
+
+
+def model_down(at: str, *models: str) -> Expect:
+    return _alert(at, "LLMModelDown", *(f'severity="page",model="{model}"' for model in models))
+
+
+def replica_down(at: str, *replicas: str) -> Expect:
+    return _alert(at, "LLMReplicaDown", *(f'severity="ticket",model="org/a&b",replica="{r}"' for r in replicas))
+
+
+MODEL_CASES = [
+    Case(
+        claim="a model is down 30 s after its last replica, and pages 10 s later; it is over with the first ready one",
+        series=states("a", (60, "ready"), (60, "unreachable"), (60, "ready"))
+        | states("b", (30, "ready"), (90, "broken"), (60, "unreachable")),
+        expect=[model_down("10m20s"), model_down("10m45s", "org/a&b"), model_down("20m5s")],
+    ),
+    *(
+        Case(
+            claim=f"a model whose replicas are {state} serves nobody",
+            series=states("a", (60, "ready"), (60, state)),
+            expect=[model_down("9m50s"), model_down("11m", "org/a&b")],
+        )
+        for state in ("loading", "draining", "stuck", "denied", "disabled", "unreachable", "broken")
+    ),
+    Case(
+        claim="a planned sleep pages nobody, and neither does waking up within two minutes",
+        series=states("a", (60, "ready"), (60, "sleeping"), (9, "loading"), (60, "ready"))
+        | states("b", (60, "ready"), (60, "sleeping"), (9, "unreachable"), (60, "ready")),
+        expect=[model_down(at) for at in ("10m20s", "10m45s", "12m", "20m", "20m45s", "21m25s", "23m")],
+    ),
+    Case(
+        claim="a model that does not wake up is down",
+        series=states("a", (60, "sleeping"), (60, "unreachable")),
+        expect=[model_down("11m50s"), model_down("12m30s", "org/a&b")],
+    ),
+    Case(
+        claim="one replica sleeps and the other one is dead: nobody serves",
+        series=states("a", (60, "ready"), (60, "sleeping")) | states("b", (120, "unreachable")),
+        expect=[model_down("10m20s"), model_down("10m45s", "org/a&b")],
+    ),
+    Case(
+        claim="a model that may scale to zero may have no replica that is ready",
+        series=states("a", (120, "unreachable"), model="batch-70b"),
+        expect=[model_down("15m")],
+    ),
+    Case(
+        claim="a replica whose model nobody knows yet is no model",
+        series=states("a", (120, "unreachable"), model=""),
+        expect=[model_down("15m")],
+    ),
+    Case(
+        claim="one failed scrape in four neither pages for a model that is ready nor hides one that is not",
+        series=states("a", *((3, "ready"), (1, "unreachable")) * 30)
+        | states("b", *((3, "unreachable"), (1, "lost")) * 30, model="down")
+        | states("c", *((3, "ready"), (1, "lost")) * 30, model="up"),
+        expect=[model_down(at, "down") for at in ("1m", "3m", "5m35s", "10m", "15m")],
+    ),
+    Case(
+        claim="two scrapes in a row may fail",
+        series=states("a", *((6, "ready"), (2, "unreachable")) * 15),
+        expect=[model_down(f"{second}s") for second in range(60, 600, 5)],
+    ),
+    Case(
+        claim="replicas that are taken out of the fleet are not missed",
+        series=states("a", (60, "ready"), (1, "lost")),
+        expect=[model_down(at) for at in ("10m20s", "10m45s", "12m", "14m")],
+    ),
+    Case(
+        claim="states that are no numbers say nothing",
+        series={name: " ".join(["NaN"] * 60) for name in states("a", (1, "ready"))},
+        expect=[model_down("5m")],
+    ),
+]
+
+REPLICA_CASES = [
+    Case(
+        claim="a replica that fails for five minutes brings a ticket",
+        series=states("a", (60, "ready"), (90, "unreachable"), (60, "ready")) | states("b", (240, "ready")),
+        expect=[replica_down("17m"), replica_down("18m", "a"), replica_down("24m", "a"), replica_down("29m")],
+    ),
+    Case(
+        claim="a restart of three minutes brings none",
+        series=states("a", (60, "ready"), (18, "unreachable"), (100, "ready")),
+        expect=[replica_down(f"{minute}m") for minute in range(10, 28)],
+    ),
+    Case(
+        claim="a replica that crashes and starts again is found although it is ready now and then, or not scraped",
+        series=states("a", *((2, "unreachable"), (1, "ready")) * 40) | states("b", *((3, "broken"), (1, "lost")) * 30),
+        expect=[replica_down("15m", "a", "b"), replica_down("19m", "a", "b")],
+    ),
+    Case(
+        claim="one failed scrape in four brings none",
+        series=states("a", *((3, "ready"), (1, "unreachable")) * 60) | states("b", *((3, "ready"), (1, "lost")) * 60),
+        expect=[replica_down(f"{minute}m") for minute in (6, 12, 20, 39)],
+    ),
+    *(
+        Case(
+            claim=f"a replica that is {state} is not down",
+            series=states("a", (240, state)),
+            expect=[replica_down(f"{minute}m") for minute in (6, 12, 20, 39)],
+        )
+        for state in ("ready", "loading", "sleeping", "draining")
+    ),
+    Case(
+        claim="a replica that is taken out of the fleet is not missed",
+        series=states("a", (60, "ready"), (120, "unreachable"), (1, "lost")),
+        expect=[replica_down("29m", "a"), replica_down("36m")],
+    ),
+    Case(
+        claim="a replica that never told its model is down as well",
+        series=states("a", (240, "denied"), model=""),
+        expect=[_alert("15m", "LLMReplicaDown", 'severity="ticket",replica="a"')],
+    ),
+]
+
+
+def test_a_model_is_down_when_none_of_its_replicas_was_ready_lately(promtools: Tool, tmp_path: Path) -> None:
+    run(promtools, tmp_path, FLEET, MODEL_CASES, stages=STAGES, evaluate="5s")
+
+
+def test_a_replica_is_down_when_it_failed_most_of_the_time(promtools: Tool, tmp_path: Path) -> None:
+    run(promtools, tmp_path, FLEET, REPLICA_CASES, stages=STAGES)
+
+
+def test_the_watchdog_always_fires(promtools: Tool, tmp_path: Path) -> None:
+    always = Case(
+        claim="without any series at all",
+        series={},
+        expect=[_alert(at, "Watchdog", 'severity="heartbeat"') for at in ("0s", "1m", "1h")],
+    )
+    run(promtools, tmp_path, FLEET, [always], stages=STAGES, evaluate="1m")
