@@ -149,7 +149,7 @@ def _exactness(shape: Shape, histograms: Iterable[Histogram], slos: Slos) -> Ite
 def _expected(shape: Shape) -> tuple[Metric, ...]:
     """Answer the metrics that a page of this shape should hold."""
     implied = [metric for name, metrics in shape.engine.implied.items() if shape.at(name) for metric in metrics]
-    return (*shape.engine.required, *implied)
+    return tuple(dict.fromkeys((*shape.engine.required, *implied)))
 
 
 def _sleeping(shape: Shape) -> tuple[int, ...]:

@@ -102,7 +102,6 @@ ENGINE = Engine(
         catalogue.REQUESTS_RUNNING,
         catalogue.REQUESTS_WAITING,
         catalogue.KV_CACHE_USAGE,
-        catalogue.PREEMPTIONS,
         catalogue.PROMPT_TOKENS,
         catalogue.GENERATION_TOKENS,
         catalogue.REQUESTS_FINISHED,
@@ -114,7 +113,9 @@ ENGINE = Engine(
         catalogue.REQUEST_DECODE,
     ),
     implied={
-        "engine_sleep_state": (catalogue.TPOT,),  # 0.11.1; the histogram came with 0.11.0
+        # The Rust frontend, which has none of these two, makes a counter with its first use.
+        "cache_config_info": (catalogue.PREEMPTIONS,),
+        "engine_sleep_state": (catalogue.TPOT, catalogue.PREEMPTIONS),  # 0.11.1; the histogram came with 0.11.0
         "prompt_tokens_by_source_total": (catalogue.PROMPT_TOKENS_CACHED,),  # both 0.16.0
     },
     left_out=(
