@@ -12,6 +12,7 @@ from pathlib import Path
 from alerts import render as alert_files
 from dashboards import render as board_files
 from exporter.fleet import Fleet, FleetError, load
+from exporter.reference import metrics_md
 from prometheus import render as prometheus_files
 from prometheus.deployment import COMPOSE, LOCAL, Deployment
 from prometheus.windows import TimeScale
@@ -25,6 +26,7 @@ ROOT = Path(__file__).resolve().parent
 def artefacts(fleet: Fleet, deployment: Deployment) -> dict[str, str]:
     """Return every generated file: path from the root -> text. The same fleet gives the same bytes."""
     stages = (
+        {"exporter/METRICS.md": metrics_md()},
         prometheus_files.artefacts(fleet, deployment),
         alert_files.artefacts(fleet, deployment),
         board_files.artefacts(fleet, deployment),

@@ -61,7 +61,7 @@ def _rule(alert: Alert, rule: AlertRule, fleet: Fleet, deployment: Deployment) -
 def _annotations(alert: Alert, expr: Expr, fleet: Fleet, addresses: Addresses) -> Iterator[tuple[str, str]]:
     yield "summary", alert.summary
     yield "description", alert.description(fleet)
-    yield "runbook_url", f"{addresses.runbooks}/{alert.name}.md"
+    yield "runbook_url", f"{addresses.runbooks}/{alert.name}"
     about_a_model = MODEL.name in expr.labels
     choice = f"?var-{MODEL.name}={MODEL_NAME.replace(' }}', ' | urlquery }}')}" if about_a_model else ""
     yield "dashboard_url", f"{addresses.boards}/d/{alert.board}{choice}"
