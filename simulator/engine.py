@@ -53,6 +53,7 @@ class Engine:
         self.kv = KVCache(blocks=limits.blocks, block_size=limits.block_size)
         self.waiting: deque[Sequence] = deque()
         self.running: list[Sequence] = []
+        self.last_in_slot: dict[int, Sequence] = {}
         self._speed = speed
         self._random = random.Random(seed)  # noqa: S311 - a model of chance, not a secret
         self._free_slots = list(range(limits.slots))
@@ -211,6 +212,7 @@ class Engine:
         self.running.remove(sequence)
         self.kv.release(sequence.request.request_id)
         heapq.heappush(self._free_slots, sequence.slot)
+        self.last_in_slot[sequence.slot] = sequence
 
 
 def _outcome(sequence: Sequence) -> Outcome | None:

@@ -1,6 +1,7 @@
 """The engine in real time: it sleeps through the steps of the model, books them on the page, and feeds the streams."""
 
 import asyncio
+from dataclasses import replace
 from typing import Protocol
 
 from simulator.engine import Engine
@@ -103,6 +104,8 @@ class EngineLoop:
             self._deliver(self.engine.finish_step(now))
 
     def _deliver(self, report: StepReport) -> None:
+        if self.stale_when_idle and report.gauges.running + report.gauges.waiting == 0:
+            report = replace(report, gauges=self._published)
         self._published = report.gauges
         self.page.record(report)
         for token in report.tokens:

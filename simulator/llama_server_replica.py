@@ -65,13 +65,12 @@ _CAPABILITIES = {
 
 def endpoints(surface: Surface) -> dict[str, Handler]:
     """List the GET endpoints."""
-    cache: dict[int, tuple[int, int]] = {}  # slot -> its last task and the tokens that stay in it
 
     async def health(_request: web.Request) -> web.Response:
         return web.json_response({"status": "ok"})
 
     async def slots(request: web.Request) -> web.Response:
-        described = _slots(surface, cache)
+        described = _slots(surface)
         if "fail_on_no_slot" in request.query and all(slot["is_processing"] for slot in described):
             return surface.error(503, "no slot available")
         return web.json_response(described)
@@ -82,40 +81,40 @@ def endpoints(surface: Surface) -> dict[str, Handler]:
     return {"/health": health, "/v1/health": health, "/slots": slots, "/props": props}
 
 
-def _slots(surface: Surface, cache: dict[int, tuple[int, int]]) -> list[dict[str, object]]:
-    busy = {sequence.slot: sequence for sequence in surface.loop.engine.running}
+def _slots(surface: Surface) -> list[dict[str, object]]:
+    engine = surface.loop.engine
+    busy = {sequence.slot: sequence for sequence in engine.running}
     described: list[dict[str, object]] = []
     for number in range(surface.model.limits.slots):
-        slot: dict[str, object] = {
-            **{"id": number, "n_ctx": surface.model.max_model_len},
-            **{"speculative": False, "is_processing": number in busy},
+        sequence = busy.get(number) or engine.last_in_slot.get(number)
+        slot = {
+            "id": number,
+            "n_ctx": surface.model.max_model_len,
+            "speculative": False,
+            "is_processing": number in busy,
         }
-        if number in busy:
-            sequence = busy[number]
-            cache[number] = (int(sequence.request.request_id, 16), sequence.computed)
-            slot |= _task(cache[number], sequence)
-        elif number in cache:
-            slot |= _task(cache[number], None)
-        described.append(slot)
+        described.append(slot | (_task(sequence, busy=number in busy) if sequence else {}))
     return described
 
 
-def _task(cached: tuple[int, int], sequence: Sequence | None) -> dict[str, object]:
-    task, tokens = cached
-    limit = sequence.request.max_tokens if sequence else -1
-    decoded = sequence.generated if sequence else 0
-    processed = max(0, sequence.computed - sequence.cached_tokens - decoded) if sequence else 0
+def _task(sequence: Sequence, *, busy: bool) -> dict[str, object]:
+    """Describe the task of a slot; of one that has ended only the cached content is left."""
+    limit = sequence.request.max_tokens
+    decoded = sequence.generated if busy else 0
+    prompt_left = max(0, sequence.request.prompt_tokens - sequence.computed)
+    processed = sequence.request.prompt_tokens - sequence.cached_tokens - prompt_left
+    content = sequence.computed if busy else sequence.request.prompt_tokens + sequence.generated
     return {
-        "id_task": task,
-        "n_prompt_tokens": tokens,
-        "n_prompt_tokens_processed": processed,
-        "n_prompt_tokens_cache": sequence.cached_tokens if sequence else 0,
-        "params": {**_SAMPLING, "max_tokens": limit, "n_predict": limit, "stream": sequence is not None},
+        "id_task": int(sequence.request.request_id, 16),
+        "n_prompt_tokens": content,
+        "n_prompt_tokens_processed": processed if busy else 0,
+        "n_prompt_tokens_cache": sequence.cached_tokens if busy else 0,
+        "params": {**_SAMPLING, "max_tokens": limit, "n_predict": limit, "stream": True},
         "next_token": [
             {
-                "has_next_token": sequence is not None,
+                "has_next_token": busy,
                 "has_new_line": False,
-                "n_remain": limit - decoded if sequence else -1,
+                "n_remain": limit - decoded if busy else -1,
                 "n_decoded": decoded,
             }
         ],
