@@ -180,7 +180,7 @@ def _only(label: str) -> str:
 
 def _alerts(deployment: Deployment) -> Panel:
     severity = Look(unit="string", empty="not known")
-    runbook = f"{deployment.addresses.runbooks}/${{__data.fields.alertname:percentencode}}.md"
+    runbook = f"{deployment.addresses.runbooks}/${{__data.fields.alertname:percentencode}}"
     return Table(
         title="Firing alerts",
         description="What fires now, most urgent first. A click on the name opens its runbook.",

@@ -11,7 +11,7 @@ from dashboards import render
 from exporter.fleet import load
 from prometheus.deployment import Deployment
 
-__all__ = ["BOARDS", "Asked", "artefacts", "asked", "panels"]
+__all__ = ["BOARDS", "ROOT", "Asked", "artefacts", "asked", "panels"]
 
 Json = dict[str, Any]
 

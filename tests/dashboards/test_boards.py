@@ -7,8 +7,12 @@ from itertools import combinations
 from typing import Any
 
 import pytest
+import yaml
 
-from tests.dashboards.generated import BOARDS, artefacts, panels
+import alerts.render
+from exporter.fleet import load
+from prometheus.deployment import Deployment
+from tests.dashboards.generated import BOARDS, ROOT, artefacts, panels
 from tests.dashboards.oracle import Dashboard, disagreements
 
 Json = dict[str, Any]
@@ -128,3 +132,19 @@ def test_links_lead_to_boards_that_exist_and_encode_what_they_carry(board: Json)
             assert target[1] in uids, url
         for variable in re.findall(r"\$\{(__data[^}]*)\}", url):
             assert variable.endswith(":percentencode"), url
+
+
+def test_the_board_and_the_page_on_the_phone_link_to_the_same_runbook() -> None:
+    rules = [
+        rule
+        for path, text in alerts.render.artefacts(load(ROOT / "fleet.yml"), Deployment()).items()
+        if path.startswith("alerts/generated/rules/")
+        for group in yaml.safe_load(text)["groups"]
+        for rule in group["rules"]
+        if "alert" in rule
+    ]
+    fleet = BOARDS["dashboards/generated/fleet.json"]
+    [link] = [value for key, value in everything(fleet) if key == "url" and "alertname" in str(value)]
+    for rule in rules:
+        opened = str(link).replace("${__data.fields.alertname:percentencode}", rule["alert"])
+        assert opened == rule["annotations"]["runbook_url"]
