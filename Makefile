@@ -34,6 +34,8 @@ demo: $(ready) ## Break something and watch the page arrive and resolve
 	@$(python) -m drills demo
 
 test: $(ready_dev) ## Run all tests (ARGS="-k fleet" chooses)
+	@running/equip.sh || true
+	@$(python) -m running ensure
 	@$(python) -m pytest $(ARGS)
 
 check: $(ready_dev) ## Check generated files, rules, configurations and imports with every version of the tools found

@@ -39,6 +39,8 @@ def _run(options: argparse.Namespace) -> None:
             build.build_missing()
         case "unpack":
             debian.unpack()
+        case "ensure":
+            debian.ensure()
         case "await":
             _await(options.url)
         case "announce":
@@ -66,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("check", help="check generated files, rules, configurations and imports")
     commands.add_parser("build", help="build current Prometheus and Alertmanager with Go into .tools/bin")
     commands.add_parser("unpack", help="unpack Debian's Prometheus and Alertmanager into .tools/debian")
+    commands.add_parser("ensure", help="the same, unless every one of them is on this machine in some version")
     wait = commands.add_parser("await", help="wait until an address answers 200")
     wait.add_argument("url")
     announcement = commands.add_parser("announce", help="wait for the services, then print their addresses")

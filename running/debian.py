@@ -10,15 +10,23 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from running import tools
 from running.errors import BuildFailedError
 from running.paths import TOOLS, UNPACKED
 
 PACKAGES = ("prometheus", "prometheus-alertmanager")
+PROGRAMS = ("prometheus", "promtool", "alertmanager", "amtool")
 
 
 def is_at_hand() -> bool:
     """Tell whether this machine can fetch and unpack Debian packages."""
     return all(shutil.which(program) for program in ("apt-get", "dpkg-deb"))
+
+
+def ensure() -> None:
+    """Unpack the packages where a program of theirs is missing; where that cannot be done its users will say so."""
+    if is_at_hand() and not all(map(tools.all_versions, PROGRAMS)):
+        unpack()
 
 
 def unpack(packages: tuple[str, ...] = PACKAGES) -> None:

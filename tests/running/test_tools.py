@@ -1,11 +1,14 @@
 """Finding tools: every version counts, Debian's names are known, and a missing tool says what to install."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from running import tools
 from running.errors import ToolMissingError
+from running.paths import ROOT
 from running.tools import Tool
 
 
@@ -79,3 +82,8 @@ def test_this_machine_has_the_tools_the_suite_needs(
     for tool in (promtools, amtools, prometheus_binaries, alertmanager_binaries):
         assert tool.path.exists()
         assert tool in tools.all_versions(tool.name)
+
+
+def test_nothing_is_fetched_where_every_program_is_there() -> None:
+    command = [sys.executable, "-m", "running", "ensure"]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout == ""
