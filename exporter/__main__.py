@@ -3,15 +3,14 @@
 import argparse
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import uvicorn
-
 from exporter.document import FleetError
 from exporter.fleet import Fleet, load
-from exporter.server import app
+from exporter.serve import run
 from exporter.service import Options, Service
 
 __all__ = ["main"]
@@ -66,22 +65,16 @@ def _parser() -> argparse.ArgumentParser:
 
 def _serve(asked: argparse.Namespace, fleet: Fleet) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    if asked.state_dir is not None:
-        asked.state_dir.mkdir(parents=True, exist_ok=True)
     options = Options(
         fleet=asked.fleet, state_dir=asked.state_dir, min_interval=asked.min_interval, timeout=asked.timeout
     )
     host, port = asked.listen
-    uvicorn.run(
-        app(options, fleet),
-        host=host,
-        port=port,
-        access_log=False,
-        log_config=None,
-        timeout_graceful_shutdown=1,
-        server_header=False,
-        date_header=False,
-    )
+    try:
+        run(options, fleet, host, port)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error
+        print(f"cannot serve on {host}:{port}: {reason}; stop what holds it, or give another --listen", file=sys.stderr)  # noqa: T201
+        return 1
     return 0
 
 

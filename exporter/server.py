@@ -1,6 +1,8 @@
 """Server: the exporter's HTTP surface. In: requests of Prometheus and people. Out: pages of the service behind it."""
 
+import asyncio
 import math
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +15,7 @@ from exporter.fleet import Fleet, FleetError
 from exporter.handbook import handbook_page
 from exporter.landing import landing
 from exporter.service import Options, Service
+from exporter.watch import AbandonedError
 
 __all__ = ["app", "budget"]
 
@@ -30,9 +33,10 @@ def app(options: Options, fleet: Fleet) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(served: FastAPI) -> AsyncIterator[None]:
-        served.state.service = Service(options, fleet)
+        service = served.state.service = Service(options, fleet)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, service.reload_or_keep)
         yield
-        await served.state.service.close()
+        await service.close()
 
     application = FastAPI(
         title="Servewatch exporter",
@@ -89,7 +93,10 @@ async def _probe(request: Request) -> Response:
     if watch is None:
         return PlainTextResponse(f"No replica is named {name[:80]!a} in the fleet file.\n", status_code=404)
     seconds = budget(request.headers.get("x-prometheus-scrape-timeout-seconds"), service.options.timeout)
-    outcome = await service.look(watch, seconds)
+    try:
+        outcome = await service.look(watch, seconds)
+    except AbandonedError as error:
+        return PlainTextResponse(f"{error}\n", status_code=503)
     return Response(outcome.page.encode(), headers={"Content-Type": CONTENT_TYPE})
 
 

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,11 @@ class Service:
         self.watches: dict[str, Watch] = {}
         self._use(fleet)
 
+    def abandon(self) -> None:
+        """End running scrapes without a result, because the exporter itself ends."""
+        for watch in self.watches.values():
+            watch.abandon()
+
     async def close(self) -> None:
         """Close connections to the engines."""
         await self._scraper.close()
@@ -58,6 +64,11 @@ class Service:
             raise
         self._use(fleet)
         _log.info("fleet reloaded: %d replicas", len(fleet.replicas))
+
+    def reload_or_keep(self) -> None:
+        """Read the fleet file again; what is wrong with it is logged and shown, not raised."""
+        with suppress(FleetError):
+            self.reload()
 
     async def look(self, watch: Watch, budget: float) -> Outcome:
         """Scrape a replica, or share a scrape, and count it."""

@@ -26,10 +26,14 @@ from exporter.secret import SecretFile
 from exporter.shape import model_on
 from exporter.status import Status, status_text
 
-__all__ = ["Outcome", "Stages", "Watch"]
+__all__ = ["AbandonedError", "Outcome", "Stages", "Watch"]
 
 _log = logging.getLogger(__name__)
 _EXTRAS_SHARE = 0.5  # of the time left: a slow extra must not cost the page
+
+
+class AbandonedError(Exception):
+    """A scrape was given up for reasons of our own; it says nothing about the replica."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,10 +99,17 @@ class Watch:
             self._task = asyncio.create_task(self._scrape(now + budget))
         task = self._task
         await asyncio.wait({task}, timeout=budget)
+        if task.cancelled():
+            raise AbandonedError(f"the scrape of {self.replica.name} was abandoned: the exporter is stopping")
         if task.done():
             return task.result()
         late = ScrapeError(Reason.TIMEOUT, "another reader's scrape is still waiting for the engine")
         return self._failed(late, budget, time.time())
+
+    def abandon(self) -> None:
+        """End a running scrape; those who wait for it are told so."""
+        if self._task is not None:
+            self._task.cancel()
 
     async def _scrape(self, deadline: float) -> Outcome:
         at, start = time.time(), time.perf_counter()

@@ -1,0 +1,56 @@
+"""Serve: the process around the server. In: options, a fleet. Out: a listening socket, and an end within two seconds.
+
+SIGTERM and SIGINT end it with exit code 0: running scrapes are abandoned, and their readers told so.
+"""
+
+import asyncio
+import logging
+import signal
+import socket
+
+import uvicorn
+from fastapi import FastAPI
+
+from exporter.fleet import Fleet
+from exporter.server import app
+from exporter.service import Options
+
+__all__ = ["run"]
+
+_log = logging.getLogger(__name__)
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, but an end does not wait for scrapes."""
+
+    def __init__(self, application: FastAPI, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._application = application
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Abandon scrapes, so that every reader is answered at once, then close."""
+        self._application.state.service.abandon()
+        await asyncio.sleep(0)
+        await super().shutdown(sockets)
+
+
+def run(options: Options, fleet: Fleet, host: str, port: int) -> None:
+    """Serve until a signal ends it; raise OSError if the address cannot be listened on."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)  # uvicorn acts on it, then gives it back to us: nothing is left to do
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family, backlog=2048) as listening:
+        if options.state_dir is not None:
+            options.state_dir.mkdir(parents=True, exist_ok=True)
+        application = app(options, fleet)
+        config = uvicorn.Config(
+            application,
+            access_log=False,
+            log_config=None,
+            log_level=logging.WARNING,
+            timeout_graceful_shutdown=1,
+            server_header=False,
+            date_header=False,
+        )
+        _log.info("watching %d replicas, listening on http://%s:%d", len(fleet.replicas), host, port)
+        _Server(application, config).run([listening])
