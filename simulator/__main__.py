@@ -12,6 +12,7 @@ from simulator import commands
 from simulator.fields import ConfigError
 from simulator.port import PortTakenError
 
+_LAST_PORT = 65535
 _CONTROL = "http://127.0.0.1:9810"
 _CONFIG = Path(__file__).with_name("demo.yml")
 
@@ -110,7 +111,7 @@ def _config(parser: argparse.ArgumentParser) -> None:
 
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
+    if not host or not port.isdecimal() or int(port) > _LAST_PORT:
         raise argparse.ArgumentTypeError(f"expected HOST:PORT, got {text!r}")
     return host, int(port)
 

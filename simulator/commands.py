@@ -28,19 +28,19 @@ class CommandError(Exception):
 async def fleet(config: Path, host: str, port: int, *, cold: bool) -> int:
     """Run the fleet until somebody asks it to stop."""
     stopped = stop_event()
-    control = Port(host, port)
-    server = FleetServer(load_fleet(config), host)
-    await control.open(server.application())
-    try:
-        await server.start(loading=None if cold else 0)
-        print(f"control API on http://{host}:{control.number}", flush=True)
-        for line in server.lines():
-            print(line, flush=True)
-        await stopped.wait()
-    finally:
-        await server.stop()
-        await control.reset()
-        control.release()
+    configured = load_fleet(config)
+    with contextlib.closing(Port(host, port)) as control:
+        server = FleetServer(configured, host)
+        try:
+            await control.open(server.application())
+            await server.start(loading=None if cold else 0)
+            print(f"control API on http://{host}:{control.number}", flush=True)
+            for line in server.lines():
+                print(line, flush=True)
+            await stopped.wait()
+        finally:
+            await server.stop()
+            await control.reset()
     return 0
 
 
@@ -100,16 +100,15 @@ async def _ask_addresses(session: ClientSession, control: str, stopped: asyncio.
 async def phone(host: str, port: int, *, store: Path | None) -> int:
     """Run the phone until somebody asks it to stop."""
     stopped = stop_event()
-    listening = Port(host, port)
     try:
         kept = Store(store)
     except OSError as error:
         raise CommandError(f"{store}: cannot be used: {error.strerror}; give another file with --store") from error
-    await listening.open(Phone(kept).application())
-    print(f"phone on http://{host}:{listening.number}", flush=True)
-    await stopped.wait()
-    await listening.reset()
-    listening.release()
+    with contextlib.closing(Port(host, port)) as listening:
+        await listening.open(Phone(kept).application())
+        print(f"phone on http://{host}:{listening.number}", flush=True)
+        await stopped.wait()
+        await listening.reset()
     return 0
 
 

@@ -11,9 +11,10 @@ from simulator.sequence import Outcome, Sequence
 
 DONE = b"data: [DONE]\n\n"
 _WORDS = (
-    "the queue drains while every slot decodes one token per step and the cache keeps prefixes warm for "
-    "whoever asks next so a first token comes soon unless prompts are long or blocks run out"
-).split()
+    *("the", "queue", "drains", "while", "every", "slot", "decodes", "one", "token", "per", "step", "and", "the"),
+    *("cache", "keeps", "prefixes", "warm", "for", "whoever", "asks", "next", "so", "a", "first", "token", "comes"),
+    *("soon", "unless", "prompts", "are", "long", "or", "blocks", "run", "out"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +43,12 @@ class Exchange:
         body: dict[str, object] = {"message": {"role": "assistant", "content": text}} if self.chat else {"text": text}
         choice = {"index": 0, **body, "logprobs": None, "finish_reason": finish_reason}
         return {
-            **{"id": self.answer_id, "object": kind, "created": self.created, "model": self.model},
-            **{"choices": [choice], **more},
+            "id": self.answer_id,
+            "object": kind,
+            "created": self.created,
+            "model": self.model,
+            "choices": [choice],
+            **more,
         }
 
 
@@ -68,7 +73,7 @@ class Dialect(Protocol):
         """Write what follows the last token of a stream."""
         ...
 
-    def extras(self, sequence: Sequence) -> dict[str, object]:
+    def extras(self, sequence: Sequence, /) -> dict[str, object]:
         """Give what a whole answer has beside the usage."""
         ...
 

@@ -21,6 +21,7 @@ class Parameter:
     maximum: float = float("inf")
 
     def __str__(self) -> str:
+        """Write it as the command line takes it."""
         return f"{self.name}={'…' if self.default is None else self.default}"
 
 
@@ -70,7 +71,7 @@ KINDS = {
         FaultKind(name="full_queue", help="every new request is rejected (vLLM: 503, llama-server: 429)"),
         FaultKind(
             name="full_kv",
-            help="only this many KV blocks are left, so that sequences preempt each other (0: as few as one request needs)",
+            help="only this many KV blocks are left: sequences preempt each other (0: what one request needs)",
             parameters=(Parameter(name="blocks", kind=int, default=0),),
             engines=(EngineKind.VLLM,),  # llama-server reserves a whole context per slot and never preempts
         ),
@@ -91,7 +92,7 @@ KINDS = {
         ),
         FaultKind(
             name="stale_gauges",
-            help="gauges keep their last value when the engine falls idle, as vLLM's do when every request is cancelled",
+            help="gauges keep their last value when the engine falls idle, as vLLM's do when all clients go",
             engines=(EngineKind.VLLM,),
         ),
     )

@@ -1,6 +1,7 @@
 """The whole fleet in one process, and the control API that breaks and heals it."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable
 
@@ -19,8 +20,11 @@ class FleetServer:
 
     def __init__(self, fleet: Fleet, host: str) -> None:
         self.replicas: dict[str, Replica] = {}
-        for spec in fleet.replicas:
-            self.replicas[spec.name] = Replica(spec, host)
+        with contextlib.ExitStack() as ports:  # when one port is taken, the others are given back
+            for spec in fleet.replicas:
+                replica = self.replicas[spec.name] = Replica(spec, host)
+                ports.callback(replica.port.close)
+            ports.pop_all()
 
     async def start(self, *, loading: float | None = 0) -> None:
         """Start every replica; by default at once, without loading."""
@@ -85,11 +89,11 @@ class FleetServer:
     def _named(self, request: web.Request) -> Replica:
         name = request.match_info["name"]
         if name not in self.replicas:
-            raise _Refused(404, f"there is no replica {name!r}; there are {', '.join(self.replicas)}")
+            raise _RefusedError(404, f"there is no replica {name!r}; there are {', '.join(self.replicas)}")
         return self.replicas[name]
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
         self.status = status
@@ -99,7 +103,7 @@ class _Refused(Exception):
 async def _sentences(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
-    except _Refused as refusal:
+    except _RefusedError as refusal:
         return web.json_response({"error": str(refusal)}, status=refusal.status)
     except FaultError as error:
         return web.json_response({"error": str(error)}, status=404 if "there is no fault" in str(error) else 400)
@@ -115,9 +119,9 @@ async def _parameters(request: web.Request) -> dict[str, object]:
     try:
         document = json.loads(body)
     except ValueError as error:
-        raise _Refused(400, f"the parameters are not JSON: {error}") from error
+        raise _RefusedError(400, f"the parameters are not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise _Refused(400, f"the parameters must be a JSON object, got {document!r}")
+        raise _RefusedError(400, f"the parameters must be a JSON object, got {document!r}")
     return document
 
 
@@ -127,7 +131,7 @@ def _for_seconds(request: web.Request) -> float | None:
         return None
     seconds = parse_seconds(text if text[-1:].isalpha() else f"{text}s")
     if not seconds:
-        raise _Refused(400, f"for: expected seconds above zero, or a duration such as 30s or 2m, got {text!r}")
+        raise _RefusedError(400, f"for: expected seconds above zero, or a duration such as 30s or 2m, got {text!r}")
     return seconds
 
 

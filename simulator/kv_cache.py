@@ -54,7 +54,7 @@ class KVCache:
         return min(found, (prompt_tokens - 1) // self.block_size) * self.block_size
 
     def admit(self, sequence: str, hashes: tuple[int, ...], cached_tokens: int, tokens: int) -> bool:
-        """Give a new sequence its cached prefix and room up to `tokens`; False, and nothing taken, when there is none."""
+        """Give a new sequence its cached prefix and room up to `tokens`; False, and nothing taken, if there is none."""
         prefix = hashes[: cached_tokens // self.block_size]
         revived = sum(1 for block in prefix if self._cached[block] == 0)
         fresh = self.blocks_for(tokens) - len(prefix)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from http import HTTPStatus
 
 import aiohttp
 
@@ -17,7 +18,7 @@ from simulator.config import Traffic
 from simulator.traffic import arrivals, prompt
 
 _CONNECT_SECONDS = 2.0
-_RETRY_STATUS = 503
+_REJECTIONS = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 class Ending(Enum):
@@ -49,6 +50,7 @@ class Tally:
             self.rejected += 1
 
     def __str__(self) -> str:
+        """Write the summary of one model."""
         late = f"{percentile(self.first_tokens, 0.95):.2f} s" if self.first_tokens else "-"
         rejected = f" ({self.rejected} rejected)" if self.rejected else ""
         return f"{self.sent} sent, {self.finished} finished, {self.failed} failed{rejected}, TTFT p95 {late}"
@@ -131,12 +133,12 @@ class LoadGenerator:
     async def _exchange(self, name: str, body: Mapping[str, object]) -> Ending:
         began = time.monotonic()
         async with self._session.post(f"{self._urls[name]}/v1/chat/completions", json=body) as response:
-            if response.status != 200:
+            if response.status != HTTPStatus.OK:
                 text = await response.text()
-                loading = response.status == _RETRY_STATUS and "oading model" in text
+                loading = response.status == HTTPStatus.SERVICE_UNAVAILABLE and "oading model" in text
                 if loading:
                     return Ending.UNREACHABLE
-                return Ending.REJECTED if response.status in (429, 503) else Ending.FAILED
+                return Ending.REJECTED if response.status in _REJECTIONS else Ending.FAILED
             try:
                 return await self._read(response, began)
             except aiohttp.ClientError:

@@ -49,7 +49,7 @@ class Port:
                 _reset(transport)
         await runner.cleanup()
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Give the port back."""
         self._claim.close()
 

@@ -3,10 +3,10 @@
 import asyncio
 import time
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from simulator import llama_server_replica, vllm_replica
 from simulator.config import EngineKind, Model, ReplicaSpec
-from simulator.dialect import Dialect
 from simulator.engine import Disturbance, Engine
 from simulator.engine_loop import EngineLoop, Page
 from simulator.faults import Fault, FaultError, parse_fault
@@ -16,6 +16,9 @@ from simulator.port import Port
 from simulator.serving import Surface, families
 from simulator.vllm_dialect import VllmDialect
 from simulator.vllm_page import VllmPage
+
+if TYPE_CHECKING:
+    from simulator.dialect import Dialect
 
 # A new process is rid of these; what comes from the load, the hardware or the version is still there after a restart.
 _END_WITH_THE_PROCESS = ("kill", "hang", "hang_metrics", "stale_gauges")
@@ -55,7 +58,7 @@ class Replica:
         return None if expiry is None else max(0.0, expiry.when() - asyncio.get_running_loop().time())
 
     async def start(self, *, loading: float | None = None) -> None:
-        """Start the process: it loads its model for `loading` seconds (the model's own time by default), then serves."""
+        """Start the process: it loads its model (`loading` seconds, or the model's own time), then serves."""
         async with self._changing:
             await self._begin(self.model.loading if loading is None else loading)
 
@@ -65,7 +68,7 @@ class Replica:
             for expiry in self._expiries.values():
                 expiry.cancel()
             await self._die()
-            self.port.release()
+            self.port.close()
 
     async def restart(self) -> None:
         """End the process and start it again: counters fall to zero, the model is loaded anew."""

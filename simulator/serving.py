@@ -94,7 +94,10 @@ class Surface:
     async def _models(self, _request: web.Request) -> web.Response:
         owner = "vllm" if self.model.engine is EngineKind.VLLM else "llamacpp"
         entry = {
-            **{"id": self.model.name, "object": "model", "created": int(time.time()), "owned_by": owner},
+            "id": self.model.name,
+            "object": "model",
+            "created": int(time.time()),
+            "owned_by": owner,
             "max_model_len": self.model.max_model_len,
         }
         return web.json_response({"object": "list", "data": [entry]})

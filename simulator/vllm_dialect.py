@@ -39,6 +39,6 @@ class VllmDialect:
             body += event(exchange.chunk(choices=[], usage=usage(sequence)))
         return body + DONE
 
-    def extras(self, sequence: Sequence) -> dict[str, object]:
+    def extras(self, _sequence: Sequence) -> dict[str, object]:
         """Add nothing."""
         return {}

@@ -11,7 +11,11 @@ from aiohttp import web
 from simulator.phone.messages import RECEIVERS, PayloadError, parse_webhook, stored
 from simulator.phone.store import Store
 
-_FILES = {"/": ("page.html", "text/html"), "/phone.css": ("phone.css", "text/css"), "/phone.js": ("phone.js", "text/javascript")}
+_FILES = {
+    "/": ("page.html", "text/html"),
+    "/phone.css": ("phone.css", "text/css"),
+    "/phone.js": ("phone.js", "text/javascript"),
+}
 _LARGEST_BODY = 16 * 2**20  # a storm of alerts in one notification
 _KEEP_ALIVE = 15.0  # seconds between two comments on an idle event stream
 

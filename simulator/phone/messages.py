@@ -81,9 +81,7 @@ def stored(message: Message) -> dict[str, object]:
     }
 
 
-def _message(
-    alert: Mapping[object, object], where: str, group_key: str, receiver: str, received_at: float
-) -> Message:
+def _message(alert: Mapping[object, object], where: str, group_key: str, receiver: str, received_at: float) -> Message:
     status = _text(alert, "status", f"{where}.status")
     if status not in _STATES:
         raise PayloadError(f"{where}.status: expected one of {', '.join(_STATES)}, got {status!r}")

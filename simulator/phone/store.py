@@ -4,7 +4,6 @@ A torn last line, as a crash leaves it, is passed over. The file is rewritten wh
 """
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,14 +28,12 @@ class Store:
 
     def newest_first(self) -> list[Message]:
         """List what is kept."""
-        return sorted(reversed(self._messages.values()), key=lambda message: message.received_at, reverse=True)
+        return sorted(self._messages.values(), key=lambda message: message.received_at)[::-1]
 
     def add(self, messages: list[Message]) -> bool:
         """Keep what is new; tell whether anything was. Of a heartbeat the last one counts."""
         fresh = [
-            message
-            for message in messages
-            if message.receiver == "heartbeat" or message.identity not in self._messages
+            message for message in messages if message.receiver == "heartbeat" or message.identity not in self._messages
         ]
         for message in fresh:
             self._keep(message)
@@ -83,6 +80,6 @@ class Store:
         beside = path.with_name(path.name + ".new")
         lines = "".join(json.dumps(stored(message)) + "\n" for message in self._messages.values())
         beside.write_text(lines, encoding="utf-8")
-        os.replace(beside, path)
+        beside.replace(path)
         self._lines = len(self._messages)
         self._missing_newline = False

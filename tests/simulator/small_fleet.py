@@ -9,6 +9,7 @@ from aiohttp import ClientSession, web
 from simulator.config import parse_fleet
 from simulator.fleet import FleetServer
 
+Json = Any  # what a parsed body is, and what aiohttp takes as keywords
 CHAT = {"messages": [{"role": "user", "content": "hello there"}], "max_tokens": 5}
 
 
@@ -40,11 +41,13 @@ class Running:
         port = self.server.replicas[replica].port
         return f"http://{port.host}:{port.number}"
 
-    async def get(self, replica: str, path: str, **more: Any) -> tuple[int, str]:
+    async def get(self, replica: str, path: str, **more: Json) -> tuple[int, str]:
         async with self.session.get(self.url(replica) + path, **more) as answer:
             return answer.status, await answer.text()
 
-    async def post(self, replica: str, body: object, path: str = "/v1/chat/completions", **more: Any) -> tuple[int, str]:
+    async def post(
+        self, replica: str, body: object, path: str = "/v1/chat/completions", **more: Json
+    ) -> tuple[int, str]:
         async with self.session.post(self.url(replica) + path, json=body, **more) as answer:
             return answer.status, await answer.text()
 
@@ -55,7 +58,7 @@ class Running:
         assert found, f"no series {prefix} on the page"
         return sum(found)
 
-    async def control_call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+    async def control_call(self, method: str, path: str, body: object = None) -> tuple[int, Json]:
         async with self.session.request(method, self.control + path, json=body) as answer:
             return answer.status, await answer.json()
 

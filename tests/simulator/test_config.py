@@ -59,7 +59,11 @@ def changed(path: str, value: object) -> dict[str, Any]:
         ("models.qwen.engine", "sglang", "f.yml: models.qwen.engine: expected one of vllm, llama-server, got 'sglang'"),
         ("models.qwen.slots", 0, "f.yml: models.qwen.slots: expected a whole number of at least 1, got 0"),
         ("models.qwen.slots", True, "f.yml: models.qwen.slots: expected a whole number of at least 1, got True"),
-        ("models.qwen.loading", "200", "f.yml: models.qwen.loading: expected a duration such as 20ms, 8s or 10m, got '200'"),
+        (
+            "models.qwen.loading",
+            "200",
+            "f.yml: models.qwen.loading: expected a duration such as 20ms, 8s or 10m, got '200'",
+        ),
         ("models.qwen.step.base", "0s", "f.yml: models.qwen.step.base: expected a duration above zero"),
         ("models.qwen.step", ..., "f.yml: models.qwen.step.base: expected a duration above zero"),
         ("models.qwen.kv_cache", {"blocks": 9}, "f.yml: models.qwen.kv_cache.blocks: expected at least 32"),
@@ -69,7 +73,11 @@ def changed(path: str, value: object) -> dict[str, Any]:
         ("models.qwen", 3, "f.yml: models.qwen: expected a mapping, got 3"),
         ("load.models.qwen.rate", -1, "f.yml: load.models.qwen.rate: expected a number of at least 0, got -1"),
         ("load.models.qwen.swing", 2, "f.yml: load.models.qwen.swing: expected a number from 0 to 1, got 2"),
-        ("load.models.qwen.max_tokens", 512, "f.yml: load.models.qwen.max_tokens: expected less than max_model_len (512)"),
+        (
+            "load.models.qwen.max_tokens",
+            512,
+            "f.yml: load.models.qwen.max_tokens: expected less than max_model_len (512)",
+        ),
         ("load.models.other", {}, "f.yml: load.models.other: expected one of the models qwen, llama, got 'other'"),
         ("extra", 1, "f.yml: the document: unknown key 'extra'; expected one of models, replicas, load"),
     ],
@@ -102,7 +110,9 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_the_demo_file_has_no_key_twice() -> None:
-    names = [key.value for key, _ in yaml.compose(DEMO.read_text()).value]
+    root = yaml.compose(DEMO.read_text())
+    assert root is not None
+    names = [key.value for key, _ in root.value]
     assert len(names) == len(set(names))
 
 

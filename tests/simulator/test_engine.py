@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -28,12 +29,14 @@ def run(engine: Engine, *, since: float = 0.0, until: float = float("inf")) -> l
 
 def serve(engine: Engine, *, rate: float, seconds: float, seed: int = 3, answer: int = 40) -> list[StepReport]:
     """Feed Poisson arrivals for a while."""
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 - chance, not a secret
     now, arrival, number = 0.0, chance.expovariate(rate), 0
     reports: list[StepReport] = []
     while now < seconds:
         while arrival <= now:
-            engine.submit(request(number, prompt=chance.randint(20, 200), answer=chance.randint(1, 2 * answer)), arrival)
+            engine.submit(
+                request(number, prompt=chance.randint(20, 200), answer=chance.randint(1, 2 * answer)), arrival
+            )
             arrival += chance.expovariate(rate)
             number += 1
         duration = engine.begin_step(now)
@@ -59,8 +62,7 @@ def test_littles_law_holds() -> None:
     mean_time = sum(end.at - end.sequence.arrived for end in ends) / len(ends)
     throughput = len(ends) / reports[-1].at
     area = sum(
-        (step.gauges.running + step.gauges.waiting) * (following.at - step.at)
-        for step, following in zip(reports, reports[1:], strict=False)
+        (step.gauges.running + step.gauges.waiting) * (following.at - step.at) for step, following in pairwise(reports)
     )
     assert area / reports[-1].at == pytest.approx(throughput * mean_time, rel=0.05)
 
@@ -208,7 +210,6 @@ def test_a_long_prompt_is_computed_in_chunks_beside_decoding() -> None:
     chunks = [step for step in reports if step.computed_prompt_tokens]
     assert [step.computed_prompt_tokens for step in chunks] == [256, 256, 256, 232]
     assert all(any(token.sequence.request.request_id == "decodes" for token in step.tokens) for step in chunks)
-
 
 
 def test_slow_prefill_delays_the_first_token_and_not_the_others() -> None:

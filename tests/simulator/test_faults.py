@@ -10,7 +10,7 @@ import pytest
 
 from simulator.config import parse_fleet
 from simulator.faults import KINDS, FaultError, parse_fault
-from tests.simulator.small_fleet import CHAT, Running, document, running
+from tests.simulator.small_fleet import CHAT, Json, Running, document, running
 
 LONG = {**CHAT, "max_tokens": 400, "stream": True, "ignore_eos": True}
 
@@ -38,8 +38,8 @@ async def healthy(fleet: Running, replica: str) -> bool:
         return False
 
 
-def in_fleet(scenario: Callable[[Running], Awaitable[Any]], **model: object) -> Any:
-    async def all_of_it() -> Any:
+def in_fleet(scenario: Callable[[Running], Awaitable[Json]], **model: object) -> Json:
+    async def all_of_it() -> Json:
         async with running(**model) as fleet:
             return await scenario(fleet)
 
@@ -97,7 +97,9 @@ def test_loading_ends_by_itself() -> None:
     in_fleet(scenario)
 
 
-@pytest.mark.parametrize(("replica", "gauge"), [("v", "vllm:num_requests_running"), ("l", "llamacpp:requests_processing")])
+@pytest.mark.parametrize(
+    ("replica", "gauge"), [("v", "vllm:num_requests_running"), ("l", "llamacpp:requests_processing")]
+)
 def test_a_hung_engine_is_healthy_and_its_page_is_frozen(replica: str, gauge: str) -> None:
     async def scenario(fleet: Running) -> None:
         stream = asyncio.create_task(fleet.post(replica, LONG))
@@ -211,7 +213,9 @@ def test_a_renamed_family_takes_all_its_series_along() -> None:
 
 def test_a_renamed_counter_leaves_longer_names_alone() -> None:
     async def scenario(fleet: Running) -> str:
-        await fleet.give("v", "rename_metric", **{"from": "vllm:prompt_tokens_total", "to": "vllm:prefill_tokens_total"})
+        await fleet.give(
+            "v", "rename_metric", **{"from": "vllm:prompt_tokens_total", "to": "vllm:prefill_tokens_total"}
+        )
         return (await fleet.get("v", "/metrics"))[1]
 
     page = in_fleet(scenario)
@@ -280,7 +284,9 @@ def test_a_restart_ends_a_hang_and_keeps_what_does_not_come_from_the_process() -
     async def scenario(fleet: Running) -> None:
         await fleet.give("v", "hang")
         await fleet.give("v", "slow_decode", factor=2)
-        assert (await fleet.control_call("POST", "/replicas/v/restart"))[1]["faults"] == {"slow_decode": {"factor": 2.0}}
+        assert (await fleet.control_call("POST", "/replicas/v/restart"))[1]["faults"] == {
+            "slow_decode": {"factor": 2.0}
+        }
         await until(lambda: healthy(fleet, "v"))
         assert (await fleet.post("v", CHAT))[0] == 200
 
@@ -308,14 +314,22 @@ def test_everything_can_be_healed_at_once() -> None:
         ("PUT", "/replicas/v/faults/errors", [1], 400, "must be a JSON object"),
         ("PUT", "/replicas/v/faults/full_kv", {"blocks": 3}, 400, "blocks must be from 32"),
         ("PUT", "/replicas/v/faults/rename_metric", {"from": "a"}, 400, "needs the parameter 'to'"),
-        ("PUT", "/replicas/v/faults/rename_metric", {"from": "a", "to": "b"}, 400, "no family 'a' on the page; there are"),
+        (
+            "PUT",
+            "/replicas/v/faults/rename_metric",
+            {"from": "a", "to": "b"},
+            400,
+            "no family 'a' on the page; there are",
+        ),
         ("PUT", "/replicas/v/faults/hang?for=soon", None, 400, "expected seconds above zero"),
         ("PUT", "/replicas/v/faults/hang?for=0", None, 400, "expected seconds above zero"),
         ("DELETE", "/replicas/v/faults/hang", None, 400, "v does not have the fault 'hang'; it has none"),
         ("GET", "/nothing", None, 404, "nothing here"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_sentence(method: str, path: str, body: object, status: int, said: str) -> None:
+def test_what_cannot_be_is_refused_with_a_sentence(
+    method: str, path: str, body: object, status: int, said: str
+) -> None:
     async def scenario(fleet: Running) -> tuple[int, Any]:
         return await fleet.control_call(method, path, body)
 

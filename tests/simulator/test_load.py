@@ -3,6 +3,7 @@
 import asyncio
 import random
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from simulator.config import Traffic, load_fleet
 from simulator.load import Ending, LoadGenerator, Tally, open_session, percentile
 from simulator.traffic import arrivals, prompt
-from tests.simulator.small_fleet import Running, running
+from tests.simulator.small_fleet import running
 
 DEMO = load_fleet(Path("simulator/demo.yml")).traffic[0]
 STEADY = replace(DEMO, model="qwen", rate=40.0, swing=0.0, burst_size=0, prompt_tokens=20, max_tokens=10, timeout=5.0)
@@ -18,7 +19,7 @@ STEADY = replace(DEMO, model="qwen", rate=40.0, swing=0.0, burst_size=0, prompt_
 
 def times(traffic: Traffic, seconds: float, *, factor: float = 1.0) -> list[float]:
     taken = []
-    for moment in arrivals(traffic, random.Random(5), factor=factor):
+    for moment in arrivals(traffic, random.Random(5), factor=factor):  # noqa: S311 - chance, not a secret
         if moment > seconds:
             break
         taken.append(moment)
@@ -27,7 +28,7 @@ def times(traffic: Traffic, seconds: float, *, factor: float = 1.0) -> list[floa
 
 def test_arrivals_are_poisson_with_the_rate_they_were_given() -> None:
     moments = times(replace(STEADY, rate=5.0), 2000)
-    gaps = [later - earlier for earlier, later in zip(moments, moments[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in pairwise(moments)]
     mean = sum(gaps) / len(gaps)
     variance = sum((gap - mean) ** 2 for gap in gaps) / len(gaps)
     assert mean == pytest.approx(0.2, rel=0.05)
@@ -46,7 +47,7 @@ def test_bursts_come_at_their_time() -> None:
 
 
 def test_no_rate_and_no_burst_is_no_traffic() -> None:
-    assert list(arrivals(replace(STEADY, rate=0.0, burst_size=0), random.Random(1))) == []
+    assert list(arrivals(replace(STEADY, rate=0.0, burst_size=0), random.Random(1))) == []  # noqa: S311 - chance, not a secret
 
 
 def test_a_factor_multiplies_the_rate() -> None:
@@ -54,7 +55,7 @@ def test_a_factor_multiplies_the_rate() -> None:
 
 
 def test_prompts_have_the_mean_length_and_a_share_has_the_same_beginning() -> None:
-    chance = random.Random(1)
+    chance = random.Random(1)  # noqa: S311 - chance, not a secret
     made = [prompt(DEMO, chance, number) for number in range(2000)]
     lengths = [len(f"{system} {user}".split()) for system, user in made]
     assert sum(lengths) / len(lengths) == pytest.approx(DEMO.prompt_tokens, rel=0.1)
@@ -75,7 +76,7 @@ def test_percentiles_are_values_that_occurred() -> None:
     assert percentile([1.0], 0.95) == 1.0
 
 
-async def drive(fleet: Running, urls: dict[str, str], seconds: float) -> Tally:
+async def drive(urls: dict[str, str], seconds: float) -> Tally:
     async with open_session() as session:
         generator = LoadGenerator(STEADY, urls, session, seed=1, factor=1.0)
         task = asyncio.create_task(generator.run())
@@ -88,7 +89,7 @@ async def drive(fleet: Running, urls: dict[str, str], seconds: float) -> Tally:
 def test_a_healthy_replica_finishes_everything() -> None:
     async def scenario() -> Tally:
         async with running(slots=16) as fleet:
-            return await drive(fleet, {"v": fleet.url("v")}, 1.0)
+            return await drive({"v": fleet.url("v")}, 1.0)
 
     tally = asyncio.run(scenario())
     assert tally.failed == 0
@@ -100,7 +101,7 @@ def test_a_refused_replica_is_passed_over() -> None:
     async def scenario() -> Tally:
         async with running(slots=16) as fleet:
             await fleet.give("l", "kill")
-            return await drive(fleet, {"v": fleet.url("v"), "l": fleet.url("l")}, 1.0)
+            return await drive({"v": fleet.url("v"), "l": fleet.url("l")}, 1.0)
 
     tally = asyncio.run(scenario())
     assert tally.failed == 0
@@ -111,7 +112,7 @@ def test_a_loading_llama_server_is_passed_over() -> None:
     async def scenario() -> Tally:
         async with running(slots=16) as fleet:
             await fleet.give("l", "loading", seconds=60)
-            return await drive(fleet, {"v": fleet.url("v"), "l": fleet.url("l")}, 1.0)
+            return await drive({"v": fleet.url("v"), "l": fleet.url("l")}, 1.0)
 
     assert asyncio.run(scenario()).failed == 0
 
@@ -120,7 +121,7 @@ def test_a_replica_that_dies_in_the_middle_costs_only_its_own_streams() -> None:
     async def scenario() -> Tally:
         async with running(slots=16) as fleet:
             urls = {"v": fleet.url("v"), "l": fleet.url("l")}
-            driving = asyncio.create_task(drive(fleet, urls, 1.5))
+            driving = asyncio.create_task(drive(urls, 1.5))
             await asyncio.sleep(0.5)
             await fleet.give("l", "kill")
             return await driving
@@ -134,7 +135,7 @@ def test_with_no_replica_at_all_requests_fail_and_the_generator_goes_on() -> Non
     async def scenario() -> Tally:
         async with running() as fleet:
             await fleet.give("v", "kill")
-            return await drive(fleet, {"v": fleet.url("v")}, 0.5)
+            return await drive({"v": fleet.url("v")}, 0.5)
 
     tally = asyncio.run(scenario())
     assert tally.sent > 5
@@ -145,7 +146,7 @@ def test_rejections_are_counted_also_when_they_come_after_a_200() -> None:
     async def scenario() -> Tally:
         async with running() as fleet:
             await fleet.give("v", "full_queue")
-            return await drive(fleet, {"v": fleet.url("v")}, 1.0)
+            return await drive({"v": fleet.url("v")}, 1.0)
 
     tally = asyncio.run(scenario())
     assert tally.rejected == tally.failed > 15
@@ -156,7 +157,7 @@ def test_errors_in_a_stream_are_failures() -> None:
     async def scenario() -> Tally:
         async with running() as fleet:
             await fleet.give("v", "errors", share=1)
-            return await drive(fleet, {"v": fleet.url("v")}, 0.7)
+            return await drive({"v": fleet.url("v")}, 0.7)
 
     tally = asyncio.run(scenario())
     assert tally.failed > 5

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulator.small_fleet import CHAT, running
+from tests.simulator.small_fleet import CHAT, Json, running
 
 
 def events(text: str) -> list[Any]:
@@ -48,7 +48,7 @@ def test_without_usage_the_timings_come_with_the_reason() -> None:
 
 @pytest.mark.parametrize("replica", ["v", "l"])
 def test_an_answer_that_is_not_streamed_is_whole(replica: str) -> None:
-    async def scenario() -> Any:
+    async def scenario() -> Json:
         async with running() as fleet:
             return json.loads((await fleet.post(replica, {**CHAT, "ignore_eos": True}))[1])
 
@@ -87,7 +87,9 @@ def test_plain_completions_have_text_instead_of_messages() -> None:
         ("l", {"messages": [{"role": "user", "content": "w " * 600}]}, 400, "available context size (512 tokens)"),
     ],
 )
-def test_a_request_that_cannot_be_served_is_refused_in_words(replica: str, body: object, status: int, said: str) -> None:
+def test_a_request_that_cannot_be_served_is_refused_in_words(
+    replica: str, body: object, status: int, said: str
+) -> None:
     async def scenario() -> tuple[int, str]:
         async with running() as fleet:
             return await fleet.post(replica, body)
@@ -196,7 +198,9 @@ def test_a_key_guards_what_each_engine_guards(replica: str, path: str, status: i
     assert asyncio.run(scenario()) == (status, 200)
 
 
-@pytest.mark.parametrize(("replica", "running_gauge"), [("v", "vllm:num_requests_running"), ("l", "llamacpp:requests_processing")])
+@pytest.mark.parametrize(
+    ("replica", "running_gauge"), [("v", "vllm:num_requests_running"), ("l", "llamacpp:requests_processing")]
+)
 def test_a_client_that_leaves_aborts_its_request(replica: str, running_gauge: str) -> None:
     async def scenario() -> None:
         async with running() as fleet:
