@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parent
 
 def artefacts(fleet: Fleet, deployment: Deployment) -> dict[str, str]:
     """Return every generated file: path from the root -> text. The same fleet gives the same bytes."""
+    deployment = deployment.reached_by(fleet.links)
     stages = (
         {"exporter/METRICS.md": metrics_md()},
         prometheus_files.artefacts(fleet, deployment),

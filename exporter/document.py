@@ -12,6 +12,7 @@ from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Never
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -140,6 +141,19 @@ class Node:
         if not 0 < share < 1:
             self.refuse("a percentage above 0% and below 100% (100% leaves no error budget)")
         return share.normalize()
+
+    def link(self) -> str:
+        """Read an http(s) address, with a path or without, that holds no password."""
+        expected = "http(s)://host[:port]/path without a password in it"
+        text = self.text(expected)
+        try:
+            parts = urlsplit(text)
+            usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable or " " in text or "@" in parts.netloc:
+            self.refuse(expected)
+        return text
 
     def existing_file(self, base: Path) -> Path:
         """Read the path of a readable, non-empty file; relative paths start at `base`."""

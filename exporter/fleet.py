@@ -14,7 +14,7 @@ from exporter.document import FleetError, Node, read
 from exporter.objectives import Slos, slos
 from exporter.oncall import Oncall, oncall
 
-__all__ = ["Fleet", "FleetError", "ModelPolicy", "Replica", "load"]
+__all__ = ["Fleet", "FleetError", "Links", "ModelPolicy", "Replica", "load"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -50,6 +50,14 @@ class ModelPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """Base addresses that the links in notifications start with, as a phone reaches them; None means this machine."""
+
+    boards: str | None = None
+    runbooks: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
     """Everything fleet.yml says."""
 
@@ -58,6 +66,7 @@ class Fleet:
     spare_replicas: int = 0
     models: Mapping[str, ModelPolicy] = field(default_factory=dict)
     oncall: Oncall = field(default_factory=Oncall)
+    links: Links = field(default_factory=Links)
 
     def policy(self, model: str) -> ModelPolicy:
         """Return what is expected of a model, known here or not."""
@@ -70,7 +79,7 @@ def load(path: Path) -> Fleet:
     base = path.parent
     if root.value is None:
         root.refuse("a mapping with the key replicas")
-    parts = root.mapping(optional=("replicas", "include", "slos", "spare_replicas", "models", "oncall"))
+    parts = root.mapping(optional=("replicas", "include", "slos", "spare_replicas", "models", "oncall", "links"))
     nodes = [*_replica_nodes(parts.get("replicas")), *_included(parts.get("include"), base)]
     replicas = tuple(_replica(node, base) for node in nodes)
     _refuse_duplicates(nodes, replicas)
@@ -82,6 +91,7 @@ def load(path: Path) -> Fleet:
         spare_replicas=parts["spare_replicas"].count() if "spare_replicas" in parts else 0,
         models=_policies(parts["models"]) if "models" in parts else {},
         oncall=oncall(parts["oncall"], base) if "oncall" in parts else Oncall(),
+        links=_links(parts["links"]) if "links" in parts else Links(),
     )
     _refuse_unknown_models(root, fleet)
     return fleet
@@ -158,6 +168,11 @@ def _policies(node: Node) -> dict[str, ModelPolicy]:
         parts = value.mapping(optional=("min_ready",))
         policies[model] = ModelPolicy(min_ready=parts["min_ready"].count() if "min_ready" in parts else 1)
     return policies
+
+
+def _links(node: Node) -> Links:
+    parts = node.mapping(optional=("boards", "runbooks"))
+    return Links(**{key: value.link().rstrip("/") for key, value in parts.items()})
 
 
 def _refuse_duplicates(nodes: list[Node], replicas: tuple[Replica, ...]) -> None:

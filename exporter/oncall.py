@@ -55,11 +55,7 @@ def _slack(node: Node, base: Path) -> Slack:
 
 
 def _webhook(node: Node, base: Path) -> Webhook:  # noqa: ARG001 - one signature for every kind
-    url = node.mapping(required=("url",))["url"]
-    text = url.text("http(s)://host[:port]/path")
-    if not text.startswith(("http://", "https://")) or "@" in text:
-        url.refuse("http(s)://host[:port]/path without a password in it")
-    return Webhook(url=text)
+    return Webhook(url=node.mapping(required=("url",))["url"].link())
 
 
 _KINDS: dict[str, Callable[[Node, Path], Receiver]] = {"pagerduty": _pagerduty, "slack": _slack, "webhook": _webhook}

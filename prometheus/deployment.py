@@ -3,8 +3,9 @@
 Data only. In: nothing. Out: `Deployment`, for everything that writes an address or a duration into a configuration.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
+from exporter.fleet import Links
 from prometheus.windows import TimeScale
 
 __all__ = ["COMPOSE", "LOCAL", "Addresses", "Deployment"]
@@ -49,3 +50,8 @@ class Deployment:
 
     addresses: Addresses = COMPOSE
     scale: TimeScale = field(default_factory=TimeScale)
+
+    def reached_by(self, links: Links) -> "Deployment":
+        """Return the same deployment with the addresses that fleet.yml gives for people's browsers."""
+        given = {key: value for key, value in asdict(links).items() if value}
+        return replace(self, addresses=replace(self.addresses, **given))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from exporter.fleet import Fleet, FleetError, ModelPolicy, Replica, load
+from exporter.fleet import Fleet, FleetError, Links, ModelPolicy, Replica, load
 from exporter.objectives import Objectives
 from exporter.oncall import PagerDuty, Slack, Webhook
 
@@ -90,6 +90,10 @@ def test_receivers_are_read(fleet: Fleet) -> None:
     )
     assert fleet.oncall.ticket == ()
     assert fleet.oncall.heartbeat == (Webhook(url="https://deadman.example/ping"),)
+
+
+def test_links_are_read_without_a_slash_at_the_end(fleet: Fleet) -> None:
+    assert fleet.links == Links(runbooks="https://servewatch.example/runbooks")
 
 
 def test_the_committed_fleet_can_be_used() -> None:
