@@ -12,7 +12,7 @@ from exporter.objectives import Objectives, Slos
 from prometheus.partition import partition
 from prometheus.promql import Expr, Matcher
 
-__all__ = ["MODEL_NAME", "REPLICA_NAME", "THIS_MODEL", "THIS_REPLICA", "choose", "each", "number"]
+__all__ = ["MODEL_NAME", "REPLICA_NAME", "THIS_MODEL", "THIS_REPLICA", "choose", "counts", "name", "percentage"]
 
 Value = TypeVar("Value")
 
@@ -23,16 +23,24 @@ MODEL_NAME = f"{{{{ $labels.{MODEL.name} }}}}"
 REPLICA_NAME = f"{{{{ $labels.{REPLICA.name} }}}}"
 
 
-def number(expr: Expr, show: str, *, of: Label = MODEL) -> str:
-    """Look a number up when the alert fires; `show` is a template function such as humanizePercentage."""
-    return f"{{{{ with {_query(expr, of)} }}}}{{{{ . | first | value | {show} }}}}{{{{ else }}}}unknown{{{{ end }}}}"
+def percentage(share: Expr) -> str:
+    """Look up a share of 0 to 1 when the alert fires, and print it as a percentage."""
+    shown = '{{ . | first | value | printf "%.0f%%" }}'
+    return f"{{{{ with {_query(share * 100, MODEL)} }}}}{shown}{{{{ else }}}}unknown{{{{ end }}}}"
 
 
-def each(expr: Expr, label: Label, *, of: Label = MODEL) -> str:
+def name(expr: Expr, label: Label, *, of: Label) -> str:
+    """Look up which value a label has on the only sample of an expression."""
+    shown = f'{{{{ . | first | label "{label.name}" }}}}'
+    return f"{{{{ with {_query(expr, of)} }}}}{shown}{{{{ else }}}}unknown{{{{ end }}}}"
+
+
+def counts(expr: Expr, label: Label) -> str:
     """List the samples of an expression as `3 unreachable, 1 loading`, named by one of its labels."""
     comma = "{{ if $index }}, {{ end }}"
     sample = f"{{{{ $sample.Value }}}} {{{{ $sample.Labels.{label.name} }}}}"
-    return f"{{{{ range $index, $sample := {_query(expr, of)} }}}}{comma}{sample}{{{{ end }}}}"
+    samples = f'{_query(expr, MODEL)} | sortByLabel "{label.name}"'
+    return f"{{{{ range $index, $sample := {samples} }}}}{comma}{sample}{{{{ end }}}}"
 
 
 def _query(expr: Expr, of: Label) -> str:

@@ -31,7 +31,6 @@ from prometheus.windows import Window
 __all__ = ["AVAILABILITY", "INDICATORS", "ITL_INDICATOR", "TTFT_INDICATOR", "Indicator", "groups"]
 
 _ANSWERED = ("stop", "length", "other")
-_COUNTED = (*_ANSWERED, "error")
 
 Events = Callable[[Slos, Window, tuple[Label, ...]], Expr]
 
@@ -82,16 +81,23 @@ def _observed(metric: Metric) -> Events:
 
 
 def _answered(_: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
-    return select(REQUESTS_FINISHED, Matcher.among(OUTCOME, _ANSWERED)).rate(window).aggregate("sum", *by)
+    """Count requests that got an answer. Failures add nothing, but where they alone are known this is 0, not absent."""
+    finished = select(REQUESTS_FINISHED, Matcher.among(OUTCOME, _ANSWERED)).rate(window)
+    return finished.union(*(failed * 0 for failed in _failures(window))).aggregate("sum", *by)
 
 
 def _asked(_: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
-    """Count finished and rejected requests; aborts are the client's choice.
+    """Count requests that got an answer or should have; aborts are the client's choice.
 
     The union of single series, summed afterwards, keeps the total where an engine has no rejections, or only those.
     """
-    finished = select(REQUESTS_FINISHED, Matcher.among(OUTCOME, _COUNTED)).rate(window)
-    return finished.union(select(REQUESTS_REJECTED).rate(window)).aggregate("sum", *by)
+    finished = select(REQUESTS_FINISHED, Matcher.among(OUTCOME, _ANSWERED)).rate(window)
+    return finished.union(*_failures(window)).aggregate("sum", *by)
+
+
+def _failures(window: Window) -> tuple[Expr, Expr]:
+    failed = select(REQUESTS_FINISHED, Matcher.equal(OUTCOME, "error"))
+    return failed.rate(window), select(REQUESTS_REJECTED).rate(window)
 
 
 TTFT_INDICATOR = Indicator(

@@ -48,7 +48,9 @@ Number = Decimal | int | Seconds
 
 
 def number_text(number: Decimal | int) -> str:
-    """Print a number exactly and without exponent: `0.05`, `14.4`, `20`."""
+    """Print a number exactly and without exponent: `0.05`, `14.4`, `20`. A float would bring its error along."""
+    if isinstance(number, float):
+        raise PromQLError(f"expected a Decimal or a whole number, got the float {number!r}")
     text = format(Decimal(number), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 

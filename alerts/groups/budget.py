@@ -4,7 +4,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 
-from alerts.annotations import MODEL_NAME, THIS_MODEL, choose, number
+from alerts.annotations import MODEL_NAME, THIS_MODEL, choose, percentage
 from alerts.burnrate import in_danger
 from alerts.model import Alert, AlertGroup, AlertRule, Severity
 from alerts.objectives import BUDGET_LEFT
@@ -28,10 +28,10 @@ def _description(indicator: Indicator, promise: Callable[[Objectives], str], fle
     left = BUDGET_LEFT.select(Matcher.equal(SLO, indicator.slo), THIS_MODEL)
     promised = choose(fleet.slos, promise, str)
     return (
-        f"{number(good / total, 'humanizePercentage')} of requests in the last {TILE.name},"
+        f"{percentage(good / total)} of requests in the last {TILE.name},"
         f" objective: {promised}."
         ' The error budget burns {{ $value | printf "%.1f" }} times faster than it lasts;'
-        f" {number(left, 'humanizePercentage')} of the {duration_text(fleet.slos.window)} budget is left."
+        f" {percentage(left.call('clamp_min', 0))} of the {duration_text(fleet.slos.window)} budget is left."
     )
 
 

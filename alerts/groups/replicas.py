@@ -8,7 +8,7 @@ or a restart of Prometheus, does not page: no sample of the window may be ready,
 from datetime import timedelta
 from decimal import Decimal
 
-from alerts.annotations import MODEL_NAME, REPLICA_NAME, THIS_MODEL, THIS_REPLICA, each
+from alerts.annotations import MODEL_NAME, REPLICA_NAME, THIS_MODEL, THIS_REPLICA, counts, name
 from alerts.model import Alert, AlertGroup, AlertRule, Severity
 from exporter.catalogue import MODEL, REPLICA, REPLICA_STATE, STATE
 from exporter.fleet import Fleet
@@ -42,8 +42,8 @@ def _replica_down(_: Fleet) -> Expr:
     return failing.aggregate("sum", MODEL, REPLICA).compare(">", _MOSTLY)
 
 
-_STATES_OF_MODEL = each(REPLICAS_BY_STATE.select(THIS_MODEL).compare(">", 0), STATE)
-_STATE_OF_REPLICA = each(select(REPLICA_STATE, THIS_REPLICA).compare("==", 1), STATE, of=REPLICA)
+_STATES_OF_MODEL = counts(REPLICAS_BY_STATE.select(THIS_MODEL).compare(">", 0), STATE)
+_STATE_OF_REPLICA = name(select(REPLICA_STATE, THIS_REPLICA).compare("==", 1), STATE, of=REPLICA)
 
 GROUP = AlertGroup(
     name="replicas",

@@ -13,7 +13,7 @@ import pytest
 from exporter.fleet import Fleet, Replica
 from exporter.objectives import LatencyObjective, Objectives, RatioObjective, Slos
 from running.tools import Tool
-from tests.prometheus.promtool import Case, Expect, run, samples
+from tests.prometheus.promtool import Case, Expect, Rules, run, samples
 
 MODEL = "org/a&b"
 SLO_OF = {
@@ -103,7 +103,7 @@ def test_a_complete_failure_pages_whatever_the_objective(
         does_not_page(f"{360 + before}m"),
         pages(f"{360 + after}m"),
     )
-    run(promtools, tmp_path, fleet(objective), [fails], stages=STAGES, evaluate="2m")
+    run(promtools, tmp_path, Rules(fleet=fleet(objective), stages=STAGES, evaluate="2m"), [fails])
 
 
 def test_a_budget_of_half_a_percent_is_guarded(promtools: Tool, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_budget_of_half_a_percent_is_guarded(promtools: Tool, tmp_path: Path) 
             does_not_page("414m"),
         ),
     ]
-    run(promtools, tmp_path, fleet("0.995"), cases, stages=STAGES, evaluate="2m")
+    run(promtools, tmp_path, Rules(fleet=fleet("0.995"), stages=STAGES, evaluate="2m"), cases)
 
 
 NO_TRAFFIC = case("no request at all", traffic((3 * HOUR, 0, 0)), *quiet("5m", "1h", "3h"))
@@ -154,12 +154,13 @@ TWO_AN_HOUR = case(
 
 @pytest.mark.parametrize("objective", ["0.9", "0.999"])
 def test_little_traffic_pages_nobody(promtools: Tool, tmp_path: Path, objective: str) -> None:
-    run(promtools, tmp_path, fleet(objective), [NO_TRAFFIC, ONE_BAD, TWO_AN_HOUR], stages=STAGES, evaluate="1m")
+    cases = [NO_TRAFFIC, ONE_BAD, TWO_AN_HOUR]
+    run(promtools, tmp_path, Rules(fleet=fleet(objective), stages=STAGES, evaluate="1m"), cases)
 
 
 def test_a_slow_trickle_of_mostly_bad_requests_pages(promtools: Tool, tmp_path: Path) -> None:
     trickle = case("half a request per second, 90 % bad", traffic((HOUR, 1.5, 13.5)), pages("1h"))
-    run(promtools, tmp_path, fleet("0.9"), [trickle], stages=STAGES, evaluate="2m")
+    run(promtools, tmp_path, Rules(fleet=fleet("0.9"), stages=STAGES, evaluate="2m"), [trickle])
 
 
 def test_scrapes_restarts_and_replicas_come_and_go(promtools: Tool, tmp_path: Path) -> None:
@@ -194,4 +195,4 @@ def test_scrapes_restarts_and_replicas_come_and_go(promtools: Tool, tmp_path: Pa
             *quiet("30m", "1h"),
         ),
     ]
-    run(promtools, tmp_path, fleet("0.99"), cases, stages=STAGES, evaluate="2m")
+    run(promtools, tmp_path, Rules(fleet=fleet("0.99"), stages=STAGES, evaluate="2m"), cases)

@@ -5,7 +5,7 @@ from pathlib import Path
 from exporter.catalogue import STATE
 from exporter.fleet import Fleet, ModelPolicy, Replica
 from running.tools import Tool
-from tests.prometheus.promtool import Case, Expect, run
+from tests.prometheus.promtool import Case, Expect, Rules, run
 
 STAGES = ("alerts-replicas", "alerts-watchdog")
 FLEET = Fleet(
@@ -151,11 +151,11 @@ REPLICA_CASES = [
 
 
 def test_a_model_is_down_when_none_of_its_replicas_was_ready_lately(promtools: Tool, tmp_path: Path) -> None:
-    run(promtools, tmp_path, FLEET, MODEL_CASES, stages=STAGES, evaluate="5s")
+    run(promtools, tmp_path, Rules(fleet=FLEET, stages=STAGES, evaluate="5s"), MODEL_CASES)
 
 
 def test_a_replica_is_down_when_it_failed_most_of_the_time(promtools: Tool, tmp_path: Path) -> None:
-    run(promtools, tmp_path, FLEET, REPLICA_CASES, stages=STAGES)
+    run(promtools, tmp_path, Rules(fleet=FLEET, stages=STAGES), REPLICA_CASES)
 
 
 def test_the_watchdog_always_fires(promtools: Tool, tmp_path: Path) -> None:
@@ -164,4 +164,4 @@ def test_the_watchdog_always_fires(promtools: Tool, tmp_path: Path) -> None:
         series={},
         expect=[_alert(at, "Watchdog", 'severity="heartbeat"') for at in ("0s", "1m", "1h")],
     )
-    run(promtools, tmp_path, FLEET, [always], stages=STAGES, evaluate="1m")
+    run(promtools, tmp_path, Rules(fleet=FLEET, stages=STAGES, evaluate="1m"), [always])

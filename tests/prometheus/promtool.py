@@ -40,16 +40,27 @@ class Case:
     every: str = "10s"
 
 
-def firing(at: str, alertname: str, *labels: str) -> Expect:
-    """Expect the alert to fire once per label set given, and no more."""
-    expr = f'sum without (slo) (ALERTS{{alertname="{alertname}",alertstate="firing"}})'
-    start = f'{{alertname="{alertname}",alertstate="firing"'
-    return Expect(at=at, expr=expr, samples={f"{start},{each}}}": 1 for each in labels})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The rules generated for a fleet, evaluated every `evaluate`.
 
+    Only groups whose names start with one of `stages` count, in that order; promtool would take another one.
+    """
 
-def quiet(at: str, alertname: str) -> Expect:
-    """Expect the alert not to fire."""
-    return firing(at, alertname)
+    fleet: Fleet
+    stages: Sequence[str]
+    evaluate: str = "10s"
+
+    def groups(self) -> list[dict[str, Any]]:
+        """Read the groups, without annotations, whose queries would take most of the time."""
+        files = {**prometheus_files(self.fleet, Deployment()), **alert_files(self.fleet, Deployment())}
+        documents = [yaml.safe_load(text) for path, text in files.items() if "/rules/" in path]
+        groups = [group for document in documents for group in document["groups"]]
+        for group in groups:
+            for rule in group["rules"]:
+                rule.pop("annotations", None)
+        kept = [group for group in groups if group["name"].startswith(tuple(self.stages))]
+        return sorted(kept, key=lambda g: next(i for i, s in enumerate(self.stages) if g["name"].startswith(s)))
 
 
 def samples(*phases: tuple[int, float | None], start: float = 0) -> str:
@@ -62,44 +73,20 @@ def samples(*phases: tuple[int, float | None], start: float = 0) -> str:
     return " ".join(written)
 
 
-def run(
-    promtool: Tool,
-    directory: Path,
-    fleet: Fleet,
-    cases: Iterable[Case],
-    *,
-    stages: Sequence[str],
-    evaluate: str = "10s",
-) -> None:
-    """Fail with promtool's words unless every case holds on the rules generated for the fleet.
-
-    Only groups whose names start with one of `stages` are evaluated, in that order; promtool would take another one.
-    """
-    groups = sorted(
-        (group for group in _groups(fleet) if group["name"].startswith(tuple(stages))),
-        key=lambda group: next(i for i, stage in enumerate(stages) if group["name"].startswith(stage)),
-    )
+def run(promtool: Tool, directory: Path, generated: Rules, cases: Iterable[Case]) -> None:
+    """Fail with promtool's words unless every case holds."""
+    groups = generated.groups()
     rules, test = directory / "rules.yml", directory / "test.yml"
     _dump(rules, {"groups": groups})
     document = {
         "rule_files": [str(rules)],
-        "evaluation_interval": evaluate,
+        "evaluation_interval": generated.evaluate,
         "group_eval_order": [group["name"] for group in groups],
         "tests": [_document(case) for case in cases],
     }
     _dump(test, document)
     result = subprocess.run([promtool.path, "test", "rules", test], capture_output=True, text=True, check=False)
     assert result.returncode == 0, f"{promtool}\n{result.stdout[-6000:]}{result.stderr[-6000:]}"
-
-
-def _groups(fleet: Fleet) -> list[dict[str, Any]]:
-    """Read the generated groups without annotations, whose queries would take most of the time."""
-    files = {**prometheus_files(fleet, Deployment()), **alert_files(fleet, Deployment())}
-    groups = [group for path, text in files.items() if "/rules/" in path for group in yaml.safe_load(text)["groups"]]
-    for group in groups:
-        for rule in group["rules"]:
-            rule.pop("annotations", None)
-    return groups
 
 
 def _dump(path: Path, document: object) -> None:

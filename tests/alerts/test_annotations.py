@@ -1,0 +1,137 @@
+"""What an alert says to a person, with numbers, in promtool."""
+
+import subprocess
+from pathlib import Path
+
+import yaml
+
+from alerts.catalogue import ALERTS
+from alerts.model import Severity
+from alerts.render import artefacts as alert_files
+from exporter.catalogue import STATE
+from prometheus.deployment import LOCAL, Deployment
+from prometheus.render import artefacts as prometheus_files
+from running.tools import Tool
+from tests.prometheus.fleets import MIXED
+
+MODEL = "org/a&b"
+BOARD = "http://127.0.0.1:3000/d/fleet?var-model=org%2Fa%26b"
+RUNBOOKS = "http://127.0.0.1:9801/runbooks"
+
+TTFT = "llm_time_to_first_token_seconds"
+TARGET = f'model="{MODEL}",replica="a"'
+SERIES = {
+    f'{TTFT}_bucket{{{TARGET},le="0.8"}}': "0+3x360",
+    f"{TTFT}_count{{{TARGET}}}": "0+4x360",
+    **{
+        f'llm_replica_state{{model="{MODEL}",replica="{replica}",state="{state}"}}': f"{int(state == found)}x360"
+        for replica, found in {"a": "broken", "b": "unreachable", "c": "unreachable"}.items()
+        for state in STATE.values
+    },
+}
+
+EXPECTED = {
+    "LLMTimeToFirstTokenBudgetBurn": [
+        {
+            "labels": {"severity": severity, "slo": "ttft", "model": MODEL},
+            "annotations": {
+                "summary": "org/a&b: first tokens come late",
+                "description": (
+                    "75% of requests in the last 5m, objective: 99.9% within 800ms."
+                    " The error budget burns 250.0 times faster than it lasts;"
+                    " 0% of the 28d budget is left."
+                ),
+                "runbook_url": f"{RUNBOOKS}/LLMTimeToFirstTokenBudgetBurn",
+                "dashboard_url": BOARD,
+            },
+        }
+        for severity in ("page", "ticket")
+    ],
+    "LLMModelDown": [
+        {
+            "labels": {"severity": "page", "model": MODEL},
+            "annotations": {
+                "summary": "org/a&b: no replica is ready",
+                "description": "Replicas of org/a&b by state: 1 broken, 2 unreachable. At least 1 has to be ready.",
+                "runbook_url": f"{RUNBOOKS}/LLMModelDown",
+                "dashboard_url": BOARD,
+            },
+        }
+    ],
+    "LLMReplicaDown": [
+        {
+            "labels": {"severity": "ticket", "model": MODEL, "replica": replica},
+            "annotations": {
+                "summary": f"org/a&b: replica {replica} is down",
+                "description": f"{replica} failed in 100% of the scrapes of the last 5m (limit 50%); now: {state}.",
+                "runbook_url": f"{RUNBOOKS}/LLMReplicaDown",
+                "dashboard_url": BOARD,
+            },
+        }
+        for replica, state in {"a": "broken", "b": "unreachable", "c": "unreachable"}.items()
+    ],
+    "Watchdog": [
+        {
+            "labels": {"severity": "heartbeat"},
+            "annotations": {
+                "summary": "Prometheus and Alertmanager are alive",
+                "description": "This alert always fires. When it stops, pages cannot arrive.",
+                "runbook_url": f"{RUNBOOKS}/Watchdog",
+                "dashboard_url": "http://127.0.0.1:3000/d/fleet",
+            },
+        }
+    ],
+}
+
+
+def test_an_alert_says_what_which_model_and_how_bad(promtools: Tool, tmp_path: Path) -> None:
+    deployment = Deployment(addresses=LOCAL)
+    files = {**prometheus_files(MIXED, deployment), **alert_files(MIXED, deployment)}
+    rules = {path.replace("/", "-"): text for path, text in files.items() if "/rules/" in path}
+    for name, text in rules.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    groups = [group["name"] for text in rules.values() for group in yaml.safe_load(text)["groups"]]
+    stages = ("indicators", "burn", "budget", "load", "work", "latency", "alerts")
+    document = {
+        "rule_files": sorted(rules),
+        "evaluation_interval": "1m",
+        "group_eval_order": sorted(groups, key=lambda g: [g.startswith(stage) for stage in stages].index(True)),
+        "tests": [
+            {
+                "interval": "10s",
+                "input_series": [{"series": name, "values": values} for name, values in SERIES.items()],
+                "alert_rule_test": [
+                    {
+                        "eval_time": "50m",
+                        "alertname": name,
+                        "exp_alerts": [
+                            {"exp_labels": each["labels"], "exp_annotations": each["annotations"]} for each in expected
+                        ],
+                    }
+                    for name, expected in EXPECTED.items()
+                ],
+            }
+        ],
+    }
+    test = tmp_path / "test.yml"
+    test.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    result = subprocess.run([promtools.path, "test", "rules", test], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_every_alert_can_be_told_apart_and_acted_on() -> None:
+    names = [alert.name for alert in ALERTS]
+    assert len(set(names)) == len(names)
+    for alert in ALERTS:
+        assert alert.meaning.endswith(".")
+        assert alert.runbook == f"runbooks/{alert.name}.md"
+
+
+def test_no_alert_has_a_value_among_its_labels() -> None:
+    for path, text in alert_files(MIXED, Deployment()).items():
+        if "/rules/" in path:
+            rules = [rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"] if "alert" in rule]
+            for rule in rules:
+                assert "$" not in str(rule["labels"])
+                assert {"summary", "description", "runbook_url", "dashboard_url"} == set(rule["annotations"])
+                assert rule["labels"]["severity"] in {severity.value for severity in Severity}
