@@ -1,35 +1,28 @@
 """Parse: the bytes of an engine's page -> series and values, with the verdict that Prometheus' reader would give.
 
 In: a page in the text format 0.0.4, or OpenMetrics where the engine insists. Out: a `Page`, or ScrapeError(parse).
-Grammar and verdicts follow model/textparse/promlex.l of Prometheus, with these exceptions on purpose: a sample whose
-value is missing or is no number, or whose label value is not UTF-8, is left out and counted instead of costing the
-page; CRLF and a byte-order mark are read as what they stand for.
+Verdicts are those of Prometheus 2.42 (bench/parser_differential.py compares them), with these exceptions on purpose: a
+sample whose value is missing or is no number, or whose label value is not UTF-8, is left out and counted instead of
+costing the page; CRLF and a byte-order mark are read as what they stand for.
 
 Almost every line of a page begins as it did last time, so the parser remembers line beginnings: a known beginning costs
 one dictionary look-up, and only an unknown one is read by the grammar.
 """
 
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import compress
 
-from exporter.failures import Reason, ScrapeError
+from exporter import textformat
+from exporter.entry import Mark, Sample
 from exporter.numbers import number, numbers
+from exporter.openmetrics import lines_before_end
+from exporter.openmetrics import read as read_openmetrics
 
 __all__ = ["Page", "Parser", "Series"]
 
-_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
-_SPACE = re.compile(r"[ \t]*")
-_BLANKS = re.compile(r"[ \t]+")
-_LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"[ \t]*,?[ \t]*')
-_OPEN_LABEL = re.compile(r'[a-zA-Z_][a-zA-Z0-9_]*[ \t]*=[ \t]*"(?:[^"\\]|\\.)*\\?\Z')
-_ESCAPE = re.compile(r'\\([\\"n])')
-_META = re.compile(r"#[ \t]+(HELP|TYPE)[ \t]+(.*)", re.DOTALL)
-_TIMESTAMP = re.compile(r"[0-9]+")
-_TEXT_TYPES = frozenset({"counter", "gauge", "histogram", "summary", "untyped"})
-_OPENMETRICS_TYPES = _TEXT_TYPES | {"gaugehistogram", "stateset", "info", "unknown"}
 _REMEMBERED = 100_000  # line beginnings; a fleet of one engine and model needs some hundreds
+_NO_WORD = frozenset("\t{")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,13 +42,29 @@ class Page:
     dropped: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Format:
+    """A grammar, and the line beginnings and comments that it has accepted."""
+
+    read: Callable[[list[str], int], Sample | Mark]
+    beginnings: dict[str, Series] = field(default_factory=dict)
+    comments: set[str] = field(default_factory=set)
+
+    def is_full(self) -> bool:
+        return max(len(self.beginnings), len(self.comments)) > _REMEMBERED
+
+    def forget(self) -> None:
+        self.beginnings.clear()
+        self.comments.clear()
+
+
 class Parser:
     """Reads pages; remembers series and line beginnings over pages and replicas."""
 
     def __init__(self) -> None:
         self._series: dict[tuple[str, frozenset[tuple[str, str]]], Series] = {}
-        self._beginnings: dict[str, Series] = {}
-        self._comments: set[str] = set()
+        self._text = _Format(read=textformat.read)
+        self._openmetrics = _Format(read=read_openmetrics)
 
     def series(self, name: str, labels: Mapping[str, str]) -> Series:
         """Return the one object for this identity; an empty label is no label."""
@@ -70,14 +79,30 @@ class Parser:
         """Read a page, or raise ScrapeError(parse) where Prometheus would refuse it."""
         self._forget_when_full()
         text = _decoded(body)
-        if openmetrics and not text.rstrip("\n").endswith("# EOF"):
-            raise ScrapeError(Reason.PARSE, "an OpenMetrics page must end with # EOF; it was cut, or is mislabelled")
-        types = _OPENMETRICS_TYPES if openmetrics else _TEXT_TYPES
+        page_format = self._openmetrics if openmetrics else self._text
+        lines = lines_before_end(text) if openmetrics else text.split("\n")
+        series, texts, dropped = self._read(lines, page_format, page_format.beginnings)
+        values = numbers(texts)
+        if values is not None:
+            return _page(series, values, dropped)
+        each = [number(text) for text in texts]
+        if any(value is None and not _NO_WORD.isdisjoint(text) for value, text in zip(each, texts, strict=True)):
+            # A line that begins as a known one and ends in no single word is another line for the grammar.
+            series, texts, dropped = self._read(lines, page_format, {})
+            each = [number(text) for text in texts]
+        good = [value is not None for value in each]
+        return _page(
+            compress(series, good), [value for value in each if value is not None], dropped + good.count(False)
+        )
+
+    def _read(
+        self, lines: list[str], page_format: _Format, beginnings: Mapping[str, Series]
+    ) -> tuple[list[Series], list[str], int]:
+        """Answer the series of all samples, their values as they are written, and how many samples are unusable."""
         series: list[Series] = []
         texts: list[str] = []
         dropped = 0
-        lines = text.split("\n")
-        beginnings, comments = self._beginnings, self._comments
+        comments = page_format.comments
         skip = 0
         for index, line in enumerate(lines):
             beginning, _, value = line.rpartition(" ")
@@ -87,111 +112,32 @@ class Parser:
                 texts.append(value)
             elif skip:
                 skip -= 1
-            elif line in comments or not line:
-                continue
-            elif line.lstrip(" \t")[:1] in {"#", ""}:
-                self._comment(line, index, types)
-            else:
-                found, value, skip = self._sample(lines, index, openmetrics=openmetrics)
-                if found is None:
+            elif line not in comments:
+                entry = page_format.read(lines, index)
+                if isinstance(entry, Sample):
+                    series.append(self._remembered(entry, page_format))
+                    texts.append(entry.value)
+                    skip = entry.more_lines
+                elif entry is Mark.UNUSABLE:
                     dropped += 1
+                elif entry is Mark.COMMENT:
+                    comments.add(line)
                 else:
-                    series.append(found)
-                    texts.append(value)
-        return _page(series, texts, dropped)
+                    break
+        return series, texts, dropped
+
+    def _remembered(self, sample: Sample, page_format: _Format) -> Series:
+        found = self.series(sample.name, sample.labels)
+        if sample.beginning:
+            page_format.beginnings[sample.beginning] = found
+        return found
 
     def _forget_when_full(self) -> None:
         """Start anew when label values without limit have filled the memory; pages are then read by the grammar."""
-        if max(len(self._beginnings), len(self._comments), len(self._series)) > _REMEMBERED:
+        if len(self._series) > _REMEMBERED or self._text.is_full() or self._openmetrics.is_full():
             self._series.clear()
-            self._beginnings.clear()
-            self._comments.clear()
-
-    def _comment(self, line: str, index: int, types: frozenset[str]) -> None:
-        match = _META.fullmatch(line.lstrip(" \t"))
-        if match is not None:
-            kind, rest = match[1], match[2]
-            name = _NAME.match(rest)
-            if name is None:
-                raise _refusal(index, f"expected a metric name after {kind}", rest)
-            if kind == "TYPE" and rest[name.end() + 1 :] not in types:
-                raise _refusal(index, f"expected one of {', '.join(sorted(types))}", rest[name.end() + 1 :])
-        self._comments.add(line)
-
-    def _sample(self, lines: list[str], index: int, *, openmetrics: bool) -> tuple[Series | None, str, int]:
-        """Read one sample by the grammar.
-
-        Return its series (None where the sample has to be left out), its value, and how many further lines it took:
-        a label value may hold line breaks.
-        """
-        text, labels, position, taken = _identity(lines, index)
-        name = labels.pop("__name__")
-        rest = text[position:]
-        words = _BLANKS.split(rest.strip(" \t"))
-        if not words[0]:
-            return None, "", taken
-        if "{" in words[0]:
-            raise _refusal(index, "expected a value after the metric", rest)
-        if not _ends_sample(words[1:], openmetrics=openmetrics):
-            raise _refusal(index, "expected a timestamp or the end of the line after the value", rest)
-        if any(not value.isascii() and _not_utf8(value) for value in labels.values()):
-            return None, "", taken
-        found = self.series(name, labels)
-        if not taken and len(words) == 1 and text.endswith(f" {words[0]}"):
-            self._beginnings[text[: -len(words[0]) - 1]] = found
-        return found, words[0], taken
-
-
-def _identity(lines: list[str], index: int) -> tuple[str, dict[str, str], int, int]:
-    """Read name and labels from a line, and from the lines after it while a label value is open."""
-    text = lines[index]
-    start = _end(_SPACE, text, 0)
-    name = _NAME.match(text, start)
-    if name is None:
-        raise _refusal(index, "expected a metric name", text)
-    labels = {"__name__": name[0]}
-    position = _end(_SPACE, text, name.end())
-    taken = 0
-    if text[position : position + 1] == "{":
-        position = _end(_SPACE, text, position + 1)
-        while text[position : position + 1] != "}":
-            match = _LABEL.match(text, position)
-            while match is None and _OPEN_LABEL.match(text, position) and index + taken + 1 < len(lines):
-                more = lines[index + taken + 1 : index + 2 * taken + 2]  # twice as many each time: linear in the value
-                taken += len(more)
-                text = "\n".join([text, *more])
-                match = _LABEL.match(text, position)
-            if match is None:
-                raise _refusal(index, 'expected a label such as name="value"', text[position:])
-            if match[1] in labels:
-                raise _refusal(index, f"label {match[1]!r} is given twice", text)
-            labels[match[1]] = _ESCAPE.sub(_unescaped, match[2])
-            position = match.end()
-        position += 1
-    if taken:
-        end = text.find("\n", position)
-        text = text if end < 0 else text[:end]
-    return text, labels, position, text.count("\n")
-
-
-def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
-    match = pattern.match(text, position)
-    return match.end() if match else position
-
-
-def _ends_sample(words: list[str], *, openmetrics: bool) -> bool:
-    """Tell whether what follows a value is nothing, a timestamp, or (OpenMetrics) an exemplar."""
-    if words and openmetrics:
-        return number(words[0]) is not None or words[0] == "#"
-    return not words or (len(words) == 1 and _TIMESTAMP.fullmatch(words[0]) is not None)
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    return "\n" if match[1] == "n" else match[1]
-
-
-def _not_utf8(text: str) -> bool:
-    return any("\udc80" <= character <= "\udcff" for character in text)
+            self._text.forget()
+            self._openmetrics.forget()
 
 
 def _decoded(body: bytes) -> str:
@@ -202,14 +148,8 @@ def _decoded(body: bytes) -> str:
     return text.replace("\r\n", "\n") if "\r\n" in text else text
 
 
-def _page(series: list[Series], texts: list[str], dropped: int) -> Page:
-    values = numbers(texts)
-    if values is None:
-        each = [number(text) for text in texts]
-        good = [value is not None for value in each]
-        dropped += good.count(False)
-        series = list(compress(series, good))
-        values = [value for value in each if value is not None]
+def _page(series: Iterable[Series], values: list[float], dropped: int) -> Page:
+    series = tuple(series)
     if len(set(series)) != len(series):
         series, values = _first_of_each(series, values)
     return Page(series=tuple(series), values=tuple(values), dropped=dropped)
@@ -221,8 +161,3 @@ def _first_of_each(series: Iterable[Series], values: Iterable[float]) -> tuple[l
     for one, value in zip(series, values, strict=True):
         first.setdefault(one, value)
     return list(first), list(first.values())
-
-
-def _refusal(index: int, expected: str, got: str) -> ScrapeError:
-    shown = ascii(got[:60])
-    return ScrapeError(Reason.PARSE, f"line {index + 1} of the page: {expected}, got {shown}")

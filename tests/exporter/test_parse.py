@@ -32,7 +32,6 @@ READ: dict[str, tuple[str | bytes, dict[str, float], int]] = {
     "no line end at the end": ("a 1", {"a": 1.0}, 0),
     "labels, and a comma after the last": ('a{b="c",d="e",} 1\n', {"a|b=c|d=e": 1.0}, 0),
     "braces without labels": ("a{} 1\n", {"a": 1.0}, 0),
-    "blanks before the name": ("  a 1\n", {"a": 1.0}, 0),
     "blanks wherever the grammar allows them": ('a { b = "c" , d="e" }\t 1 \n', {"a|b=c|d=e": 1.0}, 0),
     "no blank before the value": ('a{b="c"}1\n', {"a|b=c": 1.0}, 0),
     "a timestamp": ("a 1 1700000000000\n", {"a": 1.0}, 0),
@@ -83,6 +82,7 @@ REFUSED = {
     "a type after two blanks": "# TYPE a  gauge\na 1\n",
     "a type without a name": "# TYPE\t1a gauge\n",
     "a name that begins with a digit": "1a 1\n",
+    "blanks before the name": "  a 1\n",
     "a label without quotes": "a{b=c} 1\n",
     "a label name with a colon": 'a{b:c="d"} 1\n',
     "a brace that does not close": 'a{b="c" 1\n',
@@ -141,7 +141,7 @@ def test_label_values_without_limit_do_not_fill_the_memory(monkeypatch: pytest.M
     parser = Parser()
     for start in range(0, 2000, 50):
         parser.parse("".join(f'a{{m="{index}"}} 1\n' for index in range(start, start + 50)).encode())
-        assert len(parser._beginnings) <= 150
+        assert len(parser._text.beginnings) <= 150
         assert len(parser._series) <= 150
 
 
