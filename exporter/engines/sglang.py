@@ -33,8 +33,8 @@ ENGINE = Engine(
     title="SGLang",
     prefixes=("sglang:",),
     readings=(
-        Reading(metric=catalogue.REQUESTS_RUNNING, names=('num_running_reqs{priority=""}',), merge=Merge.MAX),
-        Reading(metric=catalogue.REQUESTS_WAITING, names=('num_queue_reqs{priority=""}',), merge=Merge.MAX),
+        Reading(metric=catalogue.REQUESTS_RUNNING, names=('num_running_reqs{priority=""}',)),
+        Reading(metric=catalogue.REQUESTS_WAITING, names=('num_queue_reqs{priority=""}',)),
         Reading(metric=catalogue.KV_CACHE_USAGE, names=("full_token_usage", "token_usage"), merge=Merge.MAX),
         Reading(
             metric=catalogue.KV_CACHE_CAPACITY, names=("max_total_num_tokens",), merge=Merge.MAX, note="0.5.6 and later"
