@@ -160,7 +160,7 @@ class Watch:
             facts = engine.facts(await early)
         except ScrapeError as error:
             if state_of(error) is State.DISABLED:
-                raise ScrapeError(error.reason, f"{error}: {engine.switch_on}", status=error.status) from None
+                raise _without_page(error, engine) from None
             raise
         finally:
             early.cancel()
@@ -264,6 +264,16 @@ class Watch:
             waiting=found.totals.get(catalogue.REQUESTS_WAITING.name),
             notes=_notes(found),
         )
+
+
+def _without_page(error: ScrapeError, engine: Engine) -> ScrapeError:
+    """Say what it means that an engine answers and has no page.
+
+    An engine that cannot do without a page, or whose page itself tells that metrics are off, is not what answers here.
+    """
+    if engine.switch_on and not engine.switched_off:
+        return ScrapeError(error.reason, f"{error}: {engine.switch_on}", status=error.status)
+    return ScrapeError(error.reason, f"{error}: is this {engine.title}?", status=error.status, state=State.BROKEN)
 
 
 def _foreign(page: Page, engine: Engine) -> ScrapeError:

@@ -65,13 +65,8 @@ FAILURES: dict[str, tuple[Behaviour, Reason, State]] = {
     ),
     "wants another key": (answer(401, b"{}"), Reason.AUTH, State.DENIED),
     "forbids": (answer(403, b"{}"), Reason.AUTH, State.DENIED),
-    "has no such path": (answer(404, b""), Reason.STATUS, State.DISABLED),
+    "has no page, as vLLM always has": (answer(404, b""), Reason.STATUS, State.BROKEN),
     "fails to write its page": (answer(500, b"struct.error"), Reason.STATUS, State.BROKEN),
-    "has its metrics switched off": (
-        answer(501, (CAPTURES / "llama-server-b11434/metrics-501-disabled.json").read_bytes()),
-        Reason.STATUS,
-        State.DISABLED,
-    ),
     "is loading": (answer(503, b'{"error":{"code":503}}'), Reason.STATUS, State.LOADING),
     "answers 204 without a page": (raw(b"HTTP/1.1 204 X\r\n\r\n"), Reason.STATUS, State.BROKEN),
     "redirects to another host": (_redirect("http://192.0.2.1/metrics"), Reason.REDIRECT, State.BROKEN),
@@ -131,6 +126,21 @@ def test_an_engine_that(case: str) -> None:
     assert f'llm_replica_scrape_errors_total{{reason="{reason}"}} 1.0' in lines
     assert catalogue.REQUESTS_RUNNING.name not in outcome.page
     assert sum(line.endswith(" 1.0") for line in lines) == 2, "one state, one error, and no other claim"
+
+
+SWITCHED_OFF = {
+    "llama-server": (501, "start llama-server with --metrics"),
+    "sglang": (404, "start SGLang with --enable-metrics"),
+}
+
+
+@pytest.mark.parametrize("name", SWITCHED_OFF)
+def test_an_engine_whose_metrics_are_switched_off_is_told_apart_with_the_remedy(name: str) -> None:
+    status, remedy = SWITCHED_OFF[name]
+    disabled = (CAPTURES / "llama-server-b11434/metrics-501-disabled.json").read_bytes()
+    outcome = look(answer(status, disabled), engine=name)
+    assert (outcome.state, outcome.up) == (State.DISABLED, False)
+    assert outcome.sentence == f"/metrics answered status {status}: {remedy}"
 
 
 def test_an_engine_that_refuses_connections() -> None:

@@ -174,13 +174,13 @@ def test_a_state_is_logged_when_it_changes_and_not_once_per_scrape(caplog: pytes
     caplog.set_level(logging.INFO)
 
     async def scenario() -> None:
-        async with engine(answer(501, b"")) as address, watching(f"http://{address}") as service:
+        async with engine(answer(501, b"")) as address, watching(f"http://{address}", engine="llama-server") as service:
             for _ in range(5):
                 await service.look(service.watches["r"], 5)
 
     asyncio.run(scenario())
     assert [record.message for record in caplog.records] == [
-        "replica r is disabled: /metrics answered status 501: start vLLM without --disable-log-stats"
+        "replica r is disabled: /metrics answered status 501: start llama-server with --metrics"
     ]
 
 
