@@ -47,8 +47,8 @@ def write(files: Mapping[str, str], root: Path) -> None:
     for path, text in files.items():
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        if not target.is_file() or target.read_text() != text:
-            target.write_text(text)
+        if not target.is_file() or target.read_text(encoding="utf-8") != text:
+            target.write_text(text, encoding="utf-8")
     for path in _left_over(files, root):
         (root / path).unlink()
 
@@ -60,7 +60,7 @@ def problems(files: Mapping[str, str], root: Path) -> list[str]:
         target = root / path
         if not target.is_file():
             found.append(f"{path}: missing; run `make generate`")
-        elif target.read_text() != text:
+        elif target.read_text(encoding="utf-8") != text:
             found.append(f"{path}: stale, fleet.yml or the code says something else; run `make generate`")
     found += [f"{path}: left over, nothing generates it; run `make generate`" for path in _left_over(files, root)]
     return found

@@ -17,6 +17,10 @@ _TITLE = '{{ template "servewatch.title" . }}'
 _BOARD = '{{ template "servewatch.board" . }}'
 _TEXT = '{{ template "servewatch.text" . }}'
 
+# Newer Alertmanagers read each detail as YAML and would make a mapping of our text, for its colons. A first line
+# without one makes it no YAML, so it stays as it is.
+_DETAILS = f"{{{{ .Alerts.Firing | len }}}} firing, {{{{ .Alerts.Resolved | len }}}} resolved\n{_TEXT}"
+
 
 def receivers(oncall: Oncall, addresses: Addresses) -> list[dict[str, object]]:
     """Build one receiver per severity, named after it; where fleet.yml names nobody, the simulator's phone is told."""
@@ -53,7 +57,7 @@ def _pagerduty(receiver: PagerDuty) -> dict[str, object]:
         "description": _TITLE,
         "client": "Servewatch",
         "client_url": _BOARD,
-        "details": {"text": _TEXT, "firing": "{{ .Alerts.Firing | len }}", "resolved": "{{ .Alerts.Resolved | len }}"},
+        "details": {"alerts": _DETAILS},
     }
 
 

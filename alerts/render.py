@@ -33,7 +33,7 @@ def artefacts(fleet: Fleet, deployment: Deployment) -> dict[str, str]:
         },
         "alerts/generated/alertmanager.yml": yaml_text(alertmanager_config(fleet.oncall, deployment)),
         **{
-            f"alerts/generated/templates/{template.name}": f"{{{{/* {HEADER} */}}}}\n{template.read_text()}"
+            f"alerts/generated/templates/{template.name}": f"{{{{/* {HEADER} */}}}}\n{template.read_text(encoding='utf-8')}"
             for template in sorted(_TEMPLATES.glob("*.tmpl"))
         },
     }
