@@ -32,11 +32,12 @@ def artefacts(fleet: Fleet, deployment: Deployment) -> dict[str, str]:
             for group in GROUPS
         },
         "alerts/generated/alertmanager.yml": yaml_text(alertmanager_config(fleet.oncall, deployment)),
-        **{
-            f"alerts/generated/templates/{template.name}": f"{{{{/* {HEADER} */}}}}\n{template.read_text(encoding='utf-8')}"
-            for template in sorted(_TEMPLATES.glob("*.tmpl"))
-        },
+        **{f"alerts/generated/templates/{path.name}": _template(path) for path in sorted(_TEMPLATES.glob("*.tmpl"))},
     }
+
+
+def _template(path: Path) -> str:
+    return f"{{{{/* {HEADER} */}}}}\n{path.read_text(encoding='utf-8')}"
 
 
 def _group(group: AlertGroup, fleet: Fleet, deployment: Deployment) -> dict[str, object]:
