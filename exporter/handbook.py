@@ -1,6 +1,7 @@
 """Handbook: the runbooks as pages, so that the link in a notification opens on a phone. In: Markdown. Out: HTML."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import jinja2
@@ -22,5 +23,14 @@ def handbook_page(directory: Path, name: str = _INDEX) -> str | None:
     file = directory / f"{name}.md"
     if not _NAME.fullmatch(name) or not file.is_file():
         return None
-    body = _LINK_TO_PAGE.sub(r'href="\1\2"', _MARKDOWN.render(file.read_text(encoding="utf-8")))
+    body = _LINK_TO_PAGE.sub(r'href="\1\2"', _rendered(file.read_text(encoding="utf-8")))
     return _TEMPLATE.render(title=name if name != _INDEX else "Runbooks", body=body, is_index=name == _INDEX)
+
+
+def _rendered(markdown: str) -> str:
+    """Render Markdown; a heading can be linked to by its words: `#how-to-see-that-it-is-over`."""
+    tokens = _MARKDOWN.parse(markdown)
+    for heading, words in pairwise(tokens):
+        if heading.type == "heading_open":
+            heading.attrSet("id", "-".join(re.findall(r"[a-z0-9]+", words.content.lower())))
+    return str(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))

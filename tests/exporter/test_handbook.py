@@ -14,6 +14,8 @@ RUNBOOK = """# LLMModelDown
 | --- | --- |
 | severity | page |
 
+## How to see it
+
 See [another](LLMReplicaDown.md#meaning) and the [index](README.md).
 
 ```sh
@@ -42,6 +44,10 @@ def test_links_between_runbooks_lead_to_pages_not_to_files(runbooks: Path) -> No
     page = handbook_page(runbooks, "LLMModelDown") or ""
     assert 'href="LLMReplicaDown#meaning"' in page
     assert ".md" not in page
+
+
+def test_a_heading_can_be_linked_to(runbooks: Path) -> None:
+    assert '<h2 id="how-to-see-it">' in (handbook_page(runbooks, "LLMModelDown") or "")
 
 
 def test_the_index_lists_runbooks(runbooks: Path) -> None:
