@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from aiohttp import web
 
@@ -13,6 +14,8 @@ from simulator.fields import parse_seconds
 from simulator.replica import Replica
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+_EVERYWHERE = "0.0.0.0"  # noqa: S104 - compared, not bound
 
 
 class FleetServer:
@@ -45,10 +48,10 @@ class FleetServer:
         app.router.add_post("/replicas/{name}/restart", self._restart)
         return app
 
-    def describe(self) -> dict[str, object]:
-        """Give names, addresses, states and faults."""
+    def describe(self, host: str) -> dict[str, Any]:
+        """Give names, addresses as seen from who calls us `host`, states and faults."""
         return {
-            "replicas": [_describe(replica) for replica in self.replicas.values()],
+            "replicas": [_describe(replica, host) for replica in self.replicas.values()],
             "faults": {kind.name: kind.help for kind in KINDS.values()},
         }
 
@@ -59,7 +62,7 @@ class FleetServer:
     async def _overview(self, request: web.Request) -> web.Response:
         if "text/html" in request.headers.get("Accept", "") or "text/plain" in request.headers.get("Accept", ""):
             return web.Response(text="\n".join(self.lines()) + "\n")
-        return web.json_response(self.describe())
+        return web.json_response(self.describe(_host(request)))
 
     async def _healthy(self, _request: web.Request) -> web.Response:
         return web.Response(text="The simulator is healthy.\n")
@@ -68,29 +71,33 @@ class FleetServer:
         replica = self._named(request)
         values = await _parameters(request)
         await replica.give(request.match_info["fault"], values, seconds=_for_seconds(request))
-        return web.json_response(_describe(replica))
+        return web.json_response(_describe(replica, _host(request)))
 
     async def _heal(self, request: web.Request) -> web.Response:
         replica = self._named(request)
         await replica.heal(request.match_info["fault"])
-        return web.json_response(_describe(replica))
+        return web.json_response(_describe(replica, _host(request)))
 
     async def _heal_all(self, request: web.Request) -> web.Response:
         replica = self._named(request)
         for fault in tuple(replica.faults):
             await replica.heal(fault)
-        return web.json_response(_describe(replica))
+        return web.json_response(_describe(replica, _host(request)))
 
     async def _restart(self, request: web.Request) -> web.Response:
         replica = self._named(request)
         await replica.restart()
-        return web.json_response(_describe(replica))
+        return web.json_response(_describe(replica, _host(request)))
 
     def _named(self, request: web.Request) -> Replica:
         name = request.match_info["name"]
         if name not in self.replicas:
             raise _RefusedError(404, f"there is no replica {name!r}; there are {', '.join(self.replicas)}")
         return self.replicas[name]
+
+
+def _host(request: web.Request) -> str:
+    return request.url.host or _EVERYWHERE
 
 
 class _RefusedError(Exception):
@@ -135,7 +142,7 @@ def _for_seconds(request: web.Request) -> float | None:
     return seconds
 
 
-def _describe(replica: Replica) -> dict[str, object]:
+def _describe(replica: Replica, host: str) -> dict[str, object]:
     spec = replica.spec
     faults = {
         name: {
@@ -148,7 +155,7 @@ def _describe(replica: Replica) -> dict[str, object]:
         "name": spec.name,
         "model": spec.model.name,
         "engine": spec.model.engine.value,
-        "url": f"http://{replica.port.host}:{replica.port.number}",
+        "url": f"http://{host if replica.port.host == _EVERYWHERE else replica.port.host}:{replica.port.number}",
         "state": replica.state.value,
         "faults": faults,
     }

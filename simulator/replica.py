@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Coroutine
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -146,7 +147,7 @@ class Replica:
         if loading == 0:
             await self._become_ready(self._surface)
         else:
-            self._life.append(asyncio.create_task(self._load(self._surface, loading)))
+            self._live(self._load(self._surface, loading))
 
     async def _load(self, surface: Surface, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -158,7 +159,12 @@ class Replica:
         surface.switches.loading = False
         self.state = State.READY
         self._forget("loading")
-        self._life.append(asyncio.create_task(surface.loop.run()))
+        self._live(surface.loop.run())
+
+    def _live(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work, name=self.spec.name)
+        task.add_done_callback(_report_crash)
+        self._life.append(task)
 
     async def _open(self, surface: Surface) -> None:
         own = vllm_replica if self.model.engine is EngineKind.VLLM else llama_server_replica
@@ -208,3 +214,10 @@ class Replica:
             raise FaultError(
                 f"rename_metric: no family {fault.text('from')!r} on the page; there are {', '.join(known)}"
             )
+
+
+def _report_crash(task: asyncio.Task[None]) -> None:
+    """Say so at once when a replica breaks by a mistake of the simulator: it would look like a hang."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        report = {"message": f"replica {task.get_name()} crashed", "exception": error, "task": task}
+        task.get_loop().call_exception_handler(report)

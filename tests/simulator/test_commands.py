@@ -80,7 +80,7 @@ def test_the_fleet_stops_at_once_also_with_streams_open(fleet: tuple[Process, st
         assert answer.status_code == 200
         code, seconds = process.end()
     assert code == 0
-    assert seconds < 1.5
+    assert seconds < 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -91,7 +91,7 @@ def test_the_load_generator_reports_and_stops_at_once(
         load.wait_for(r"^qwen: \d+ sent, [1-9]\d* finished, 0 failed, TTFT p95 0\.\d\d s$")
         code, seconds = load.end(number)
     assert code == 0
-    assert seconds < 1.5
+    assert seconds < 2
 
 
 def test_the_load_generator_survives_the_fleet(fleet: tuple[Process, str], config: Path) -> None:
@@ -126,7 +126,7 @@ def test_the_phone_stops_at_once_also_while_somebody_watches() -> None:
             assert answer.status_code == 200
             code, seconds = process.end()
     assert code == 0
-    assert seconds < 1.5
+    assert seconds < 2
 
 
 @pytest.mark.parametrize("arguments", [("fleet",), ("phone",)])

@@ -10,6 +10,7 @@ import pytest
 
 from simulator.config import parse_fleet
 from simulator.faults import KINDS, FaultError, parse_fault
+from simulator.fleet import FleetServer
 from tests.simulator.small_fleet import CHAT, Json, Running, document, running
 
 LONG = {**CHAT, "max_tokens": 400, "stream": True, "ignore_eos": True}
@@ -348,3 +349,26 @@ def test_numbers_may_come_as_text() -> None:
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_every_fault_explains_itself(name: str) -> None:
     assert len(KINDS[name].help) > 20
+
+
+def test_a_fleet_that_listens_everywhere_gives_addresses_that_its_caller_can_reach() -> None:
+    server = FleetServer(parse_fleet(document(), "test"), "0.0.0.0")  # noqa: S104 - the case in question
+    try:
+        described = server.describe("simulator.example")
+    finally:
+        for replica in server.replicas.values():
+            replica.port.close()
+    assert described["replicas"][0]["url"].startswith("http://simulator.example:")
+
+
+def test_a_crash_of_the_model_is_reported_at_once() -> None:
+    async def scenario(fleet: Running) -> str:
+        reported: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: reported.set_result(context["message"]))
+        surface = fleet.server.replicas["v"]._surface
+        assert surface is not None
+        surface.loop.engine.running.append(None)  # type: ignore[arg-type]  # a mistake that must not pass in silence
+        surface.loop._wake.set()
+        return await reported
+
+    assert in_fleet(scenario) == "replica v crashed"
