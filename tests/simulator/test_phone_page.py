@@ -1,24 +1,23 @@
 """The phone's page in a real browser."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import requests
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from running import tools
 from tests.simulator.processes import phone
 from tests.simulator.webhooks import alert, notification
 
-CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    assert Path(CHROMIUM).exists(), f"{CHROMIUM} is missing; install it with: apt-get install chromium"
+    chromium = tools.find("chromium")
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        running = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         yield running
         running.close()
 
