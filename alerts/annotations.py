@@ -23,10 +23,10 @@ MODEL_NAME = f"{{{{ $labels.{MODEL.name} }}}}"
 REPLICA_NAME = f"{{{{ $labels.{REPLICA.name} }}}}"
 
 
-def percentage(share: Expr) -> str:
-    """Look up a share of 0 to 1 when the alert fires, and print it as a percentage."""
+def percentage(share: Expr, *, otherwise: str) -> str:
+    """Look up a share of 0 to 1 when the alert fires and print it as a percentage, or `otherwise` if there is none."""
     shown = '{{ . | first | value | printf "%.0f%%" }}'
-    return f"{{{{ with {_query(share * 100, MODEL)} }}}}{shown}{{{{ else }}}}unknown{{{{ end }}}}"
+    return f"{{{{ with {_query(share * 100, MODEL)} }}}}{shown}{{{{ else }}}}{otherwise}{{{{ end }}}}"
 
 
 def name(expr: Expr, label: Label, *, of: Label) -> str:

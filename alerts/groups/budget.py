@@ -26,12 +26,12 @@ def _description(indicator: Indicator, promise: Callable[[Objectives], str], fle
     """Say how many requests meet the objective now, what was promised, and what is left of the budget."""
     good, total = (of(TILE).select(THIS_MODEL) for of in (indicator.good, indicator.total))
     left = BUDGET_LEFT.select(Matcher.equal(SLO, indicator.slo), THIS_MODEL)
-    promised = choose(fleet.slos, promise, str)
+    now = percentage(good / total.compare(">", 0), otherwise="no requests")
+    budget = percentage(left.call("clamp_min", 0), otherwise="an unknown part")
     return (
-        f"{percentage(good / total)} of requests in the last {TILE.name},"
-        f" objective: {promised}."
+        f"Good in the last {TILE.name}: {now}; objective: {choose(fleet.slos, promise, str)}."
         ' The error budget burns {{ $value | printf "%.1f" }} times faster than it lasts;'
-        f" {percentage(left.call('clamp_min', 0))} of the {duration_text(fleet.slos.window)} budget is left."
+        f" {budget} of the {duration_text(fleet.slos.window)} budget is left."
     )
 
 

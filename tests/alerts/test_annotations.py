@@ -23,6 +23,8 @@ TARGET = f'model="{MODEL}",replica="a"'
 SERIES = {
     f'{TTFT}_bucket{{{TARGET},le="0.8"}}': "0+3x360",
     f"{TTFT}_count{{{TARGET}}}": "0+4x360",
+    f'{TTFT}_bucket{{model="m",replica="d",le="2.0"}}': "0x360",
+    f'{TTFT}_count{{model="m",replica="d"}}': "0+4x258 1032x102",
     **{
         f'llm_replica_state{{model="{MODEL}",replica="{replica}",state="{state}"}}': f"{int(state == found)}x360"
         for replica, found in {"a": "broken", "b": "unreachable", "c": "unreachable"}.items()
@@ -30,22 +32,36 @@ SERIES = {
     },
 }
 
-EXPECTED = {
-    "LLMTimeToFirstTokenBudgetBurn": [
+
+def _late(model: str, board: str, description: str) -> list[dict[str, dict[str, str]]]:
+    return [
         {
-            "labels": {"severity": severity, "slo": "ttft", "model": MODEL},
+            "labels": {"severity": severity, "slo": "ttft", "model": model},
             "annotations": {
-                "summary": "org/a&b: first tokens come late",
-                "description": (
-                    "75% of requests in the last 5m, objective: 99.9% within 800ms."
-                    " The error budget burns 250.0 times faster than it lasts;"
-                    " 0% of the 28d budget is left."
-                ),
+                "summary": f"{model}: first tokens come late",
+                "description": description,
                 "runbook_url": f"{RUNBOOKS}/LLMTimeToFirstTokenBudgetBurn",
-                "dashboard_url": BOARD,
+                "dashboard_url": board,
             },
         }
         for severity in ("page", "ticket")
+    ]
+
+
+EXPECTED = {
+    "LLMTimeToFirstTokenBudgetBurn": [
+        *_late(
+            MODEL,
+            BOARD,
+            "Good in the last 5m: 75%; objective: 99.9% within 800ms."
+            " The error budget burns 250.0 times faster than it lasts; 0% of the 28d budget is left.",
+        ),
+        *_late(
+            "m",
+            "http://127.0.0.1:3000/d/fleet?var-model=m",
+            "Good in the last 5m: no requests; objective: 95% within 2s."
+            " The error budget burns 20.0 times faster than it lasts; 0% of the 28d budget is left.",
+        ),
     ],
     "LLMModelDown": [
         {
