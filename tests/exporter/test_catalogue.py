@@ -8,7 +8,10 @@ from exporter import catalogue
 from exporter.catalogue import METRICS, Kind, Label, Metric, bound_text
 from exporter.failures import Reason, State
 
-UNITS = ("_seconds", "_bytes", "_tokens", "_ratio", "_timestamp_seconds", "_total", "_info")
+UNITS = (
+    *("_seconds", "_bytes", "_tokens", "_ratio", "_timestamp_seconds", "_total", "_info"),
+    *("_celsius", "_hertz", "_joules", "_watts"),
+)
 DIMENSIONLESS = {
     "llm_replica_up",
     "llm_replica_state",
