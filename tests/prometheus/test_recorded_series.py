@@ -77,9 +77,10 @@ AVAILABILITY_CASES = [
     ),
     Case(
         claim="a client that hangs up is shown, not counted",
-        series=finished(A, "stop", steps(10)) | finished(A, "abort", steps(90)),
+        series=finished(A, "stop", steps(8)) | finished(A, "error", steps(2)) | finished(A, "abort", steps(90)),
         expect=[
-            share("availability", 1),
+            share("availability", 0.8),
+            recorded("model:llm_availability_total:rate5m", 1),
             recorded('model_outcome:llm_requests_finished:rate1m{outcome="abort"}', 9, 'model="m",outcome="abort"'),
             recorded("model:llm_requests:rate1m", 10),
         ],

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from exporter.catalogue import METRICS
 from exporter.fleet import Fleet
 from generate import artefacts, write
 from prometheus.deployment import COMPOSE, LOCAL, Addresses, Deployment
@@ -102,3 +103,13 @@ def test_recorded_names_have_colons_and_scraped_ones_have_none() -> None:
         for group in yaml.safe_load(text)["groups"]:
             for rule in group["rules"]:
                 assert "record" not in rule or re.fullmatch(r"[a-z_]+:llm_[a-z_]+:[a-z0-9_]+", rule["record"])
+
+
+def test_every_series_in_a_rule_is_in_the_catalogue_or_recorded() -> None:
+    scraped = {name for metric in METRICS for name in (metric.name, metric.bucket, metric.count, metric.sum)}
+    groups = [group for text in rule_files().values() for group in yaml.safe_load(text)["groups"]]
+    rules = [rule for group in groups for rule in group["rules"]]
+    known = scraped | {rule["record"] for rule in rules if "record" in rule}
+    for rule in rules:
+        for text in (rule["expr"], *rule.get("annotations", {}).values()):
+            assert set(re.findall(r"\b(?:[a-z_]+:)?llm_[a-z0-9_:]+", text)) <= known
