@@ -7,7 +7,7 @@ import pytest
 from running.errors import RunningError
 from tests.compose import command, daemon, stand_ins
 from tests.compose.daemon import NoDockerError
-from tests.compose.product import Product
+from tests.compose.product import CHECKED, Product
 
 TIME_SCALE = "20"
 NOT_STARTED = "grafana"  # it cannot be built here, and no stand-in of it would prove anything
@@ -26,6 +26,9 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
             try:
                 services = set(brought_up.compose("config", "--services").split()) - {NOT_STARTED}
                 brought_up.compose("up", "--detach", *sorted(services))
+                brought_up.wait_until(
+                    lambda: brought_up.healthy(*CHECKED), f"healthy: {', '.join(CHECKED)}", seconds=90
+                )
                 yield brought_up
             except RunningError as error:
                 pytest.fail(f"{error}\n{brought_up.logs()}")

@@ -18,6 +18,7 @@ from tests.compose.command import Compose
 _NOT_CLONED = shutil.ignore_patterns(
     ".git", ".venv", ".tools", ".run", ".*_cache", ".hypothesis", "__pycache__", "tests"
 )
+CHECKED = ("exporter", "prometheus", "alertmanager", "simulator", "phone")  # those that have a health check
 _POLL_SECONDS = 0.5
 
 
@@ -62,6 +63,10 @@ class Product:
         answer = subprocess.run(command, env=self._environment, capture_output=True, text=True, check=True)
         found: Mapping[str, Any] = json.loads(answer.stdout)[0]
         return found
+
+    def healthy(self, *services: str) -> bool:
+        """Tell whether the health check of every one of these services passes."""
+        return all(self.inspect(service)["State"]["Health"]["Status"] == "healthy" for service in services)
 
     def url(self, service: str, port: int) -> str:
         """Answer the address at which the host reaches a service."""

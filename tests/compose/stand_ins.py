@@ -23,6 +23,7 @@ from running.paths import ROOT, TOOLS
 _CACHE = TOOLS / "stand-ins"
 _NOBODY = 65534
 _APPLETS = ("sh", "wget", "id", "touch", "true")
+_DEBIAN_TEMPLATES = Path("/usr/share/prometheus/alertmanager")  # Debian's build has them outside the binary
 _LIBRARY = re.compile(r"(/\S+) \(0x")  # ldd: "libc.so.6 => /lib/…/libc.so.6 (0x…)" or "/lib64/ld-linux… (0x…)"
 _NEEDLESS = ("var/cache/apt", "var/lib/apt", "usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale")
 _PIP_CONF = "[global]\nno-index = true\nfind-links = /wheels\n"
@@ -62,8 +63,10 @@ def _newest(name: str) -> Path:
 
 def _minimal(image: str, variables: Mapping[str, str], *, binary: Path, path: str, data: str) -> None:
     content = io.BytesIO()
+    templates = {file: str(file) for file in _DEBIAN_TEMPLATES.glob("*.tmpl")}
+    files = {**_with_libraries(binary, path), **_with_libraries(_busybox(), "/bin/busybox"), **templates}
     with tarfile.open(fileobj=content, mode="w") as archive:
-        for file, name in {**_with_libraries(binary, path), **_with_libraries(_busybox(), "/bin/busybox")}.items():
+        for file, name in files.items():
             archive.add(file.resolve(), name)
         for applet in _APPLETS:
             link = tarfile.TarInfo(f"/bin/{applet}")

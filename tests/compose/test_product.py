@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from exporter import catalogue
-from tests.compose.product import Product
+from tests.compose.product import CHECKED, Product
 from tests.compose.test_compose_file import OURS
 
 PORTS = {"exporter": 9801, "prometheus": 9090, "alertmanager": 9093, "phone": 9803}
-CHECKED = (*PORTS, "simulator")
 REPLICAS = {"vllm-a", "vllm-b", "vllm-c", "llama-a", "llama-b"}
 KILLED_MODEL, KILLED = "llama-3.2-3b", ("llama-a", "llama-b")
 PAGED_WITHIN = 60  # seconds; of what it takes at full speed most is `for` and `group_wait`
@@ -25,12 +24,8 @@ def ready(product: Product) -> set[str]:
     return {replica for replica, up in product.query(catalogue.REPLICA_UP.name).items() if up == 1}
 
 
-@pytest.mark.parametrize("service", CHECKED)
-def test_a_service_becomes_healthy(product: Product, service: str) -> None:
-    def healthy() -> bool:
-        return bool(product.inspect(service)["State"]["Health"]["Status"] == "healthy")
-
-    product.wait_until(healthy, f"{service} is healthy", seconds=60)
+def test_every_service_is_healthy(product: Product) -> None:
+    assert product.healthy(*CHECKED)
 
 
 def test_generate_has_rendered_and_ended(product: Product) -> None:
