@@ -12,7 +12,7 @@ declare -A package_of=(
     [python3]=python3
 )
 if [[ ${1:-} == docker ]]; then
-    package_of+=([dockerd]=docker.io [docker-compose]=docker-compose [debootstrap]=debootstrap)
+    package_of+=([dockerd]=docker.io [docker-compose]=docker-compose [debootstrap]=debootstrap [busybox]=busybox-static)
 fi
 
 missing=()
