@@ -15,11 +15,14 @@ from exporter.numbers import number
 __all__ = ["lines_before_end", "read"]
 
 _NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
-_LABEL = r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[^\n])*+)"'
+# NUL bytes count as a part of a label value after its closing quote.
+_LABEL = r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[^\n])*+"\0*)'
 _LABELS = re.compile(rf"\{{(?:{_LABEL}(?:,|(?=\}})))*\}}")
 _PAIR = re.compile(_LABEL)
 _SERIES = re.compile(_NAME)
-_META = re.compile(rf"# (HELP|TYPE|UNIT) ({_NAME}) (.*)", re.DOTALL)
+# Within a comment NUL bytes are skipped, but not right after the name.
+_META = re.compile(rf"# (H\0*E\0*L\0*P|T\0*Y\0*P\0*E|U\0*N\0*I\0*T)\0* \0*({_NAME}) (.*)", re.DOTALL)
+_END = re.compile("# E\0*O\0*F")
 _TYPES = frozenset(
     {"counter", "gauge", "histogram", "summary", "unknown", "gaugehistogram", "stateset", "info"},
 )
@@ -31,7 +34,7 @@ _EXEMPLAR = " # "
 def lines_before_end(text: str) -> list[str]:
     """Answer the lines before the # EOF that has to end a page; raises ScrapeError where it is missing."""
     lines = text.removesuffix("\n").split("\n")
-    if lines.pop() != "# EOF":
+    if not _END.fullmatch(lines.pop()):
         raise ScrapeError(Reason.PARSE, "an OpenMetrics page must end with # EOF; it was cut, or is mislabelled")
     return lines
 
@@ -50,11 +53,11 @@ def _check_metadata(line: str, index: int) -> None:
     if match is None:
         raise refusal(index, "expected # HELP, # TYPE or # UNIT with a metric name and a text", line)
     keyword, name, text = match.groups()
-    if keyword == "TYPE" and text not in _TYPES:
+    if keyword[0] == "T" and text not in _TYPES:
         raise refusal(index, f"expected one of {', '.join(sorted(_TYPES))}", text)
-    if keyword == "UNIT" and text and not name.endswith(f"_{text}"):
+    if keyword[0] == "U" and text and not name.endswith(f"_{text}"):
         raise refusal(index, f"expected a unit that {name} ends with", text)
-    if keyword == "HELP" and not is_utf8(text):
+    if keyword[0] == "H" and not is_utf8(text):
         raise refusal(index, "expected a help text in UTF-8", text)
 
 
@@ -87,13 +90,18 @@ def _label_pairs(line: str, position: int, index: int) -> tuple[list[tuple[str, 
     labels = _LABELS.match(line, position)
     if labels is None:
         raise refusal(index, 'expected labels such as {name="value"} without blanks between them', line[position:])
-    return [(key, unescaped(value)) for key, value in _PAIR.findall(labels[0])], labels.end()
+    return [(key, unescaped(value[:-1])) for key, value in _PAIR.findall(labels[0])], labels.end()
 
 
 def _check_exemplar(rest: str, position: int, index: int) -> None:
     pairs, end = _label_pairs(rest, position, index)
     match = _EXEMPLAR_VALUE.match(rest, end)
-    usable = match is not None and number(match[1]) is not None and (match[2] is None or _is_time(match[2]))
+    usable = (
+        "\0" not in rest[position:end]
+        and match is not None
+        and number(match[1]) is not None
+        and (match[2] is None or _is_time(match[2]))
+    )
     if not usable or not all(is_utf8(value) for _, value in pairs):
         raise refusal(index, 'expected an exemplar such as # {name="value"} 1', rest[position:])
 

@@ -9,6 +9,7 @@ Almost every line of a page begins as it did last time, so the parser remembers 
 one dictionary look-up, and only an unknown one is read by the grammar.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import compress
@@ -22,6 +23,7 @@ from exporter.openmetrics import read as read_openmetrics
 __all__ = ["Page", "Parser", "Series"]
 
 _REMEMBERED = 100_000  # line beginnings; a fleet of one engine and model needs some hundreds
+_CRLF = re.compile(r"\r+\n")  # more than one \r where a page was converted twice
 _NO_WORD = frozenset("\t{")
 
 
@@ -145,7 +147,7 @@ def _decoded(body: bytes) -> str:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = body.decode("utf-8", "surrogateescape")
-    return text.replace("\r\n", "\n") if "\r\n" in text else text
+    return _CRLF.sub("\n", text) if "\r\n" in text else text
 
 
 def _page(series: Iterable[Series], values: list[float], dropped: int) -> Page:

@@ -13,8 +13,10 @@ __all__ = ["read"]
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _SPACE = re.compile(r"[ \t]*")
 _BLANKS = re.compile(r"[ \t]+")
-_LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"[ \t]*,?[ \t]*')
-_OPEN_LABEL = re.compile(r'[a-zA-Z_][a-zA-Z0-9_]*[ \t]*=[ \t]*"(?:[^"\\]|\\.)*\\?\Z')
+# NUL bytes are skipped where a label value is expected, and count as a part of it after its closing quote.
+_EQUALS = r'([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=(?:[ \t][ \t\0]*)?"'
+_LABEL = re.compile(_EQUALS + r'((?:[^"\\]|\\.)*"\0*)[ \t]*,?[ \t]*')
+_OPEN_LABEL = re.compile(_EQUALS + r'(?:[^"\\]|\\.)*\\?\Z')
 # Within a comment NUL bytes are skipped, but not after a keyword's name.
 _KEYWORD = re.compile("#[ \t]+(H\0*E\0*L\0*P|T\0*Y\0*P\0*E)\0*[ \t][ \t\0]*")
 _CUT_COMMENT = re.compile("#[ \t]+\0|#(?![ \t]).*\0")
@@ -89,7 +91,7 @@ def _identity(lines: list[str], index: int) -> tuple[str, str, list[tuple[str, s
         position = _end(_SPACE, text, position + 1)
         while text[position : position + 1] != "}":
             text, label = _label(lines, index, text, position)
-            pairs.append((label[1], unescaped(label[2])))
+            pairs.append((label[1], unescaped(label[2][:-1])))
             position = label.end()
         position += 1
     end = text.find("\n", position)  # more lines may have been taken than the value holds

@@ -12,6 +12,8 @@ TAKEN: dict[str, tuple[bytes, dict[str, float]]] = {
     "a NUL byte first in a comment ends the page": (b"a 1\n# \x00\nb 2\n", {"a": 1.0}),
     "a NUL byte later in a comment does not": (b"# x\x00y\nb 2\n", {"b": 2.0}),
     "a NUL byte in a label value is a character": (b'a{b="\n\x00"} 1\nb 2\n', {"a|b=\n\x00": 1.0, "b": 2.0}),
+    "a NUL byte after a label value is a part of it": (b'a{b="c"\x00,d="e"\x00\x00} 1\n', {'a|b=c"|d=e"\x00': 1.0}),
+    "a NUL byte after a blank before a label value": (b'a{b= \x00"c"} 1\n', {"a|b=c": 1.0}),
     "a label that is empty anywhere is no label": (b'a{b="x",b="",c="y",b="x"} 1\n', {"a|c=y": 1.0}),
     "a label that is empty twice is no label": (b'a{b="",b=""} 1\n', {"a": 1.0}),
     "the largest timestamp": (b"a 1 0009223372036854775807\n", {"a": 1.0}),
@@ -31,6 +33,7 @@ REFUSED: dict[str, bytes] = {
     "a type after a blank of two bytes": "# TYPE a\u00a0gauge\n".encode(),
     "a NUL byte after the name of a type": b"# TYPE a\x00gauge\n",
     "a NUL byte in a keyword does not hide it": b"# TY\x00PE a x\n",
+    "a NUL byte before a label value": b'a{b=\x00"c"} 1\n',
     "a name taken away": b'a{__name__=""} 1\n',
     "a name twice": b'a{__name__="a"} 1\n',
     "a value with a brace": b"a 1{\n",
@@ -41,6 +44,8 @@ TAKEN_OPENMETRICS: dict[str, tuple[bytes, dict[str, float]]] = {
     "nothing before # EOF": (b"# EOF\n", {}),
     "a unit that the name ends with": (b"# UNIT a_s s\na_s 1\n# EOF\n", {"a_s": 1.0}),
     "an empty unit": (b"# UNIT a \na 1\n# EOF\n", {"a": 1.0}),
+    "a NUL byte after a label value is a part of it": (b'a{b="c"\x00} 1\n# EOF\n', {'a|b=c"': 1.0}),
+    "a NUL byte in a keyword": (b"# TYPE\x00 a gauge\n# HE\x00LP \x00a x\n# E\x00OF\n", {}),
     "an exemplar with a time": (b'a_total 1 # {b="c"} 1 2.5\n# EOF\n', {"a_total": 1.0}),
     "a time and an exemplar": (b"a_total 1 -2.5 # {} 1\n# EOF\n", {"a_total": 1.0}),
 }
@@ -61,6 +66,8 @@ REFUSED_OPENMETRICS: dict[str, bytes] = {
     "a type of the text format": b"# TYPE a untyped\n# EOF\n",
     "a unit that the name does not end with": b"# UNIT a_ms s\n# EOF\n",
     "a time that is no number": b"a 1 NaN\n# EOF\n",
+    "a NUL byte in an exemplar's label": b'a_total 1 # {b="\x00"} 1\n# EOF\n',
+    "a NUL byte first in a comment": b"# \x00HELP a x\n# EOF\n",
     "an exemplar without a value": b'a_total 1 # {b="c"}\n# EOF\n',
     "an exemplar whose time is no number": b"a_total 1 # {} 1 x\n# EOF\n",
     "an exemplar whose label is not UTF-8": b'a_total 1 # {b="\xff"} 1\n# EOF\n',
@@ -84,6 +91,11 @@ def parser(request: pytest.FixtureRequest) -> Parser:
         for body, _ in TAKEN_OPENMETRICS.values():
             parser.parse(body, openmetrics=True)
     return parser
+
+
+def test_a_page_that_was_converted_to_crlf_twice_is_read() -> None:
+    page = Parser().parse(b"# TYPE a gauge\r\r\na 1\r\r\n")
+    assert (samples(page), page.dropped) == ({"a": 1.0}, 0)
 
 
 @pytest.mark.parametrize("case", TAKEN)
