@@ -34,6 +34,8 @@ _EXEMPLAR = " # "
 def lines_before_end(text: str) -> list[str]:
     """Answer the lines before the # EOF that has to end a page; raises ScrapeError where it is missing."""
     lines = text.removesuffix("\n").split("\n")
+    if "\n\0" in text:
+        _skip_nul_bytes(lines)
     if not _END.fullmatch(lines.pop()):
         raise ScrapeError(Reason.PARSE, "an OpenMetrics page must end with # EOF; it was cut, or is mislabelled")
     return lines
@@ -46,6 +48,14 @@ def read(lines: list[str], index: int) -> Sample | Mark:
         _check_metadata(line, index)
         return Mark.COMMENT
     return _sample(line, index)
+
+
+def _skip_nul_bytes(lines: list[str]) -> None:
+    """Take away the NUL bytes right after a help text and its line end, which Prometheus skips."""
+    for index in range(1, len(lines)):
+        before = _META.fullmatch(lines[index - 1])
+        if before is not None and before[1][0] == "H":
+            lines[index] = lines[index].lstrip("\0")
 
 
 def _check_metadata(line: str, index: int) -> None:

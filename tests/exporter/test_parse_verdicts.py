@@ -46,6 +46,7 @@ TAKEN_OPENMETRICS: dict[str, tuple[bytes, dict[str, float]]] = {
     "an empty unit": (b"# UNIT a \na 1\n# EOF\n", {"a": 1.0}),
     "a NUL byte after a label value is a part of it": (b'a{b="c"\x00} 1\n# EOF\n', {'a|b=c"': 1.0}),
     "a NUL byte in a keyword": (b"# TYPE\x00 a gauge\n# HE\x00LP \x00a x\n# E\x00OF\n", {}),
+    "a NUL byte after a help text": (b"# HELP a x\n\x00\x00a 1\n# HELP b x\n\x00# EOF\n", {"a": 1.0}),
     "an exemplar with a time": (b'a_total 1 # {b="c"} 1 2.5\n# EOF\n', {"a_total": 1.0}),
     "a time and an exemplar": (b"a_total 1 -2.5 # {} 1\n# EOF\n", {"a_total": 1.0}),
 }
@@ -68,6 +69,7 @@ REFUSED_OPENMETRICS: dict[str, bytes] = {
     "a time that is no number": b"a 1 NaN\n# EOF\n",
     "a NUL byte in an exemplar's label": b'a_total 1 # {b="\x00"} 1\n# EOF\n',
     "a NUL byte first in a comment": b"# \x00HELP a x\n# EOF\n",
+    "a NUL byte after a type": b"# TYPE a gauge\n\x00a 1\n# EOF\n",
     "an exemplar without a value": b'a_total 1 # {b="c"}\n# EOF\n',
     "an exemplar whose time is no number": b"a_total 1 # {} 1 x\n# EOF\n",
     "an exemplar whose label is not UTF-8": b'a_total 1 # {b="\xff"} 1\n# EOF\n',
