@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from exporter import catalogue
+from exporter import catalogue, includes
 from exporter.document import FleetError, Node, read
 from exporter.objectives import Slos, slos
 from exporter.oncall import Oncall, oncall
@@ -104,8 +104,8 @@ def _replica_nodes(node: Node | None) -> Iterable[Node]:
 def _included(node: Node | None, base: Path) -> Iterable[Node]:
     """Yield the replicas of the files that `include` patterns match, in the order of their names."""
     for pattern in node.items() if node else ():
-        text = pattern.text("a path or pattern such as targets/*.yml")
-        found = sorted(base.glob(text)) if not Path(text).is_absolute() else sorted(Path("/").glob(text.lstrip("/")))
+        text = includes.pattern(pattern)
+        found = includes.included_files(text, base)
         if not found and not any(c in text for c in "*?["):
             pattern.refuse("the path of an existing file, or a pattern")
         for file in found:

@@ -3,19 +3,16 @@
 A replica that is gone must still be known by its model, else a model that lost all its replicas would be silent.
 """
 
-import json
-import logging
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from exporter import storage
 from exporter.fleet import Replica
 
 __all__ = ["Identities", "Identity"]
 
 _FILE = "identities.json"
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +31,7 @@ class Identities:
         """Read what an earlier run learned; a file that cannot be used is ignored with a warning."""
         self._file = directory / _FILE if directory else None
         self._known: dict[str, Identity] = _read(self._file) if self._file else {}
+        self._is_news = False
 
     def of(self, replica: Replica) -> Identity:
         """Answer what is known: configuration first, then what was learned at the same address."""
@@ -43,47 +41,30 @@ class Identities:
         return Identity(url=replica.url, model=replica.model or learned.model, engine=replica.engine or learned.engine)
 
     def learn(self, replica: Replica, *, model: str, engine: str) -> None:
-        """Remember what a page told, on disk only if it is news."""
+        """Remember what a page told; `keep` brings news to disk."""
         news = Identity(url=replica.url, model=model, engine=engine)
         if self._known.get(replica.name) != news:
             self._known[replica.name] = news
-            self._write()
+            self._is_news = True
 
     def keep_only(self, names: frozenset[str]) -> None:
         """Forget replicas that left the fleet."""
         gone = self._known.keys() - names
         for name in gone:
             del self._known[name]
-        if gone:
-            self._write()
+            self._is_news = True
 
-    def _write(self) -> None:
-        """Replace the file as a whole, so that a crash leaves the old one or the new one."""
-        if self._file is None:
-            return
-        text = json.dumps({name: asdict(one) for name, one in sorted(self._known.items())}, indent=1)
-        draft = self._file.with_suffix(".new")
-        try:
-            with draft.open("w", encoding="utf-8") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            draft.replace(self._file)
-        except OSError as error:
-            _log.warning(
-                "%s cannot be written (%s): learned models will be lost at a restart", self._file, error.strerror
+    def keep(self) -> None:
+        """Write what is news to disk."""
+        if self._file is not None and self._is_news:
+            self._is_news = False
+            storage.write(
+                self._file, {name: asdict(one) for name, one in tuple(self._known.items())}, lost="learned models"
             )
 
 
 def _read(file: Path) -> dict[str, Identity]:
-    try:
-        stored = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        _log.warning("%s cannot be read (%s): starting without learned models", file, type(error).__name__)
-        return {}
-    entries = stored.items() if isinstance(stored, dict) else ()
+    entries = storage.read(file, without="learned models").items()
     return {name: Identity(**entry) for name, entry in entries if _is_identity(entry)}
 
 

@@ -18,6 +18,7 @@ import aiohttp
 from yarl import URL
 
 from exporter.failures import Reason, ScrapeError
+from exporter.secret import Version, version
 
 __all__ = ["Answer", "Origin", "Scraper"]
 
@@ -110,8 +111,16 @@ def _headers(origin: Origin) -> dict[str, str]:
     return headers
 
 
-@lru_cache(maxsize=64)
 def _trust(ca_file: Path | None) -> ssl.SSLContext:
+    """Answer whom to trust: the system's authorities, or those of a file, read again when it changes."""
+    try:
+        return _context(ca_file, version(ca_file) if ca_file else None)
+    except (OSError, ValueError) as error:  # an ssl.SSLError is an OSError
+        raise ScrapeError(Reason.TLS, f"ca_file {ca_file} cannot be used: {type(error).__name__}") from None
+
+
+@lru_cache(maxsize=64)
+def _context(ca_file: Path | None, _version: Version | None) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=ca_file)
 
 

@@ -1,33 +1,42 @@
-"""Secret: a file that holds an API key -> the key, read again when the file changes. Never printed."""
+"""Secret: a file that holds a key or token -> what it holds, read again when the file changes. Never printed."""
 
 from pathlib import Path
 
-from exporter.failures import Reason, ScrapeError
+__all__ = ["SecretError", "SecretFile", "Version", "version"]
 
-__all__ = ["SecretFile"]
+Version = tuple[int, int, int]
+"""What is another one as soon as a file was rewritten or replaced."""
+
+
+class SecretError(Exception):
+    """A secret cannot be read. The message names the file and never its content."""
 
 
 class SecretFile:
-    """An API key in a file. Rotating the key means rewriting the file; no reload is needed."""
+    """One line in a file. To change it, rewrite the file; no reload is needed. `role` says what the file is for."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, role: str) -> None:
         self._path = path
-        self._seen: tuple[int, int, int] | None = None
-        self._key = ""
+        self._role = role
+        self._seen: Version | None = None
+        self._content = ""
 
     def read(self) -> str:
-        """Answer the key, or raise ScrapeError(auth) that names the file and never its content."""
+        """Answer the secret, or raise SecretError."""
         try:
-            status = self._path.stat()
-            seen = (status.st_mtime_ns, status.st_size, status.st_ino)
+            seen = version(self._path)
             if seen != self._seen:
-                self._key = self._path.read_text(encoding="utf-8").strip()
+                self._content = self._path.read_text(encoding="utf-8").strip()
                 self._seen = seen
         except (OSError, UnicodeDecodeError) as error:
             self._seen = None
-            raise ScrapeError(
-                Reason.AUTH, f"api_key_file {self._path} cannot be read: {type(error).__name__}"
-            ) from None
-        if not self._key or not self._key.isascii() or not self._key.isprintable():
-            raise ScrapeError(Reason.AUTH, f"api_key_file {self._path} must hold one line of printable ASCII")
-        return self._key
+            raise SecretError(f"{self._role} {self._path} cannot be read: {type(error).__name__}") from None
+        if not self._content or not self._content.isascii() or not self._content.isprintable():
+            raise SecretError(f"{self._role} {self._path} must hold one line of printable ASCII")
+        return self._content
+
+
+def version(file: Path) -> Version:
+    """Answer the version of a file that is there; links are followed, so a mount that swaps one is a new version."""
+    status = file.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino

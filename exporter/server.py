@@ -15,6 +15,7 @@ from exporter.fleet import Fleet, FleetError
 from exporter.handbook import handbook_page
 from exporter.landing import landing
 from exporter.service import Options, Service
+from exporter.upkeep import Upkeep
 from exporter.watch import AbandonedError
 
 __all__ = ["app", "budget"]
@@ -34,8 +35,10 @@ def app(options: Options, fleet: Fleet) -> FastAPI:
     @asynccontextmanager
     async def lifespan(served: FastAPI) -> AsyncIterator[None]:
         service = served.state.service = Service(options, fleet)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, service.reload_or_keep)
+        upkeep = Upkeep(service)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, upkeep.reload_now)
         yield
+        await upkeep.close()
         await service.close()
 
     application = FastAPI(
@@ -117,7 +120,7 @@ async def _ready() -> Response:
 
 async def _reload(request: Request) -> Response:
     try:
-        _service(request).reload()
+        await _service(request).reload()
     except FleetError as error:
         return PlainTextResponse(f"{error}\nThe fleet in use stays as it was.\n", status_code=400)
     return PlainTextResponse("Fleet reloaded.\n")

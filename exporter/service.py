@@ -1,5 +1,6 @@
 """Service: the fleet in use and a watch for each replica; a reload replaces the fleet or leaves it as it is."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Iterable
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from exporter.changes import FleetFiles
 from exporter.fleet import Fleet, FleetError, load
 from exporter.identity import Identities
 from exporter.normalise import Normaliser
@@ -38,6 +40,8 @@ class Service:
         self.options = options
         self.telemetry = Telemetry()
         self.refused = ""
+        self._files = FleetFiles(options.fleet)
+        self._reloading = asyncio.Lock()
         self._scraper = Scraper()
         self._parser = Parser()
         self._identities = Identities(options.state_dir)
@@ -52,23 +56,32 @@ class Service:
     async def close(self) -> None:
         """Close connections to the engines."""
         await self._scraper.close()
+        await self.keep()
 
-    def reload(self) -> None:
-        """Read the fleet file again; raise FleetError, and keep the fleet in use, where it cannot be used."""
-        try:
-            fleet = load(self.options.fleet)
-        except FleetError as error:
-            self.refused = str(error)
-            self.telemetry.reload_success.set(0)
-            _log.warning("fleet not reloaded: %s", error)
-            raise
-        self._use(fleet)
-        _log.info("fleet reloaded: %d replicas", len(fleet.replicas))
+    async def reload(self) -> None:
+        """Read the fleet's files again; raise FleetError, and keep the fleet in use, where they cannot be used."""
+        async with self._reloading:
+            await asyncio.to_thread(self._files.take)
+            try:
+                fleet = await asyncio.to_thread(load, self.options.fleet)
+            except FleetError as error:
+                self._refuse(str(error))
+                raise
+            self._use(fleet)
+            _log.info("fleet reloaded: %d replicas", len(fleet.replicas))
 
-    def reload_or_keep(self) -> None:
-        """Read the fleet file again; what is wrong with it is logged and shown, not raised."""
+    async def reload_or_keep(self) -> None:
+        """Read the fleet's files again; what is wrong with them is logged and shown, not raised."""
         with suppress(FleetError):
-            self.reload()
+            await self.reload()
+
+    async def fleet_changed(self) -> bool:
+        """Tell whether the fleet's files were changed since they were last read, and the change is complete."""
+        return await asyncio.to_thread(self._files.have_settled_anew)
+
+    async def keep(self) -> None:
+        """Write to disk what has to outlive a restart."""
+        await asyncio.to_thread(self._identities.keep)
 
     async def look(self, watch: Watch, budget: float) -> Outcome:
         """Scrape a replica, or share a scrape, and count it."""
@@ -109,6 +122,13 @@ class Service:
     def _engine_label(self, watch: Watch) -> dict[str, str]:
         engine = self._identities.of(watch.replica).engine
         return {"engine": engine} if engine else {}
+
+    def _refuse(self, sentence: str) -> None:
+        """Show that the fleet's files cannot be used; the log has each reason once, however often they are read."""
+        if sentence != self.refused:
+            _log.warning("fleet not reloaded: %s", sentence)
+        self.refused = sentence
+        self.telemetry.reload_success.set(0)
 
     def _use(self, fleet: Fleet) -> None:
         """Take a fleet into use; replicas that did not change keep their counters, running scrapes finish."""

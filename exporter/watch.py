@@ -22,7 +22,7 @@ from exporter.identity import Identities
 from exporter.normalise import Normalised, Normaliser, recognise
 from exporter.parse import Page, Parser
 from exporter.scrape import Answer, Origin, Scraper
-from exporter.secret import SecretFile
+from exporter.secret import SecretError, SecretFile
 from exporter.shape import model_on
 from exporter.status import Status, status_text
 
@@ -89,7 +89,7 @@ class Watch:
     def __post_init__(self) -> None:
         """Open nothing yet; the key is read at each scrape."""
         if self.replica.api_key_file is not None:
-            self._secret = SecretFile(self.replica.api_key_file)
+            self._secret = SecretFile(self.replica.api_key_file, "api_key_file")
 
     async def look(self, budget: float) -> Outcome:
         """Answer the outcome of a scrape that is at most `min_interval` old, within `budget` seconds."""
@@ -217,10 +217,16 @@ class Watch:
     def _origin(self, engine: Engine | None) -> Origin:
         return Origin(
             url=self.replica.url,
-            key=self._secret.read() if self._secret else None,
+            key=self._key(),
             ca_file=self.replica.ca_file,
             keep_alive=engine.keep_alive if engine else False,
         )
+
+    def _key(self) -> str | None:
+        try:
+            return self._secret.read() if self._secret else None
+        except SecretError as error:
+            raise ScrapeError(Reason.AUTH, str(error)) from None
 
     def _failed(self, error: ScrapeError, duration: float, at: float) -> Outcome:
         identity = self.stages.identities.of(self.replica)

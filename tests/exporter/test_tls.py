@@ -69,3 +69,26 @@ def test_an_engine_that_speaks_plain_http_on_the_port_is_no_tls_engine() -> None
             return (await service.look(service.watches["r"], 5)).page
 
     assert 'llm_replica_scrape_errors_total{reason="tls"} 1.0' in asyncio.run(scenario())
+
+
+def test_an_authority_is_read_again_when_its_file_changes(tmp_path: Path) -> None:
+    ca_file = tmp_path / "ca.pem"
+    ca_file.write_text("not one\n")
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+
+    async def scenario() -> list[str]:
+        async with engine(answer(), tls=context) as address, watching(f"https://{address}", ca_file=ca_file) as service:
+            watch = service.watches["r"]
+            before = await service.look(watch, 5)
+            authority.cert_pem.write_to_path(str(ca_file))
+            now = await service.look(watch, 5)
+            ca_file.unlink()
+            return [before.sentence, now.sentence, (await service.look(watch, 5)).sentence]
+
+    assert asyncio.run(scenario()) == [
+        f"ca_file {ca_file} cannot be used: SSLError",
+        "",
+        f"ca_file {ca_file} cannot be used: FileNotFoundError",
+    ]
