@@ -27,6 +27,7 @@ class Group(Enum):
     OUTCOME = "Outcome of requests"
     LATENCY = "Latency"
     SIZE = "Size of requests"
+    GPU = "GPU"
     CONFIGURATION = "Configuration as data"
     EXPORTER = "The exporter itself"
 
@@ -126,8 +127,47 @@ SCRAPE_ERROR = Label(
 )
 MISSING = Label(name="metric", help="catalogue name of the series that no known engine name provides")
 VERSION = Label(name="version", help="version the engine reports, empty if it does not")
+GPU = Label(name="gpu", help="uuid of the card, or its serial number where its maker gives no uuid")
+PARTITION = Label(name="partition", help="MIG GPU instance or AMD partition, only where the card is divided")
+GPU_SOURCE = Label(name="source", help="who tells about the cards", values=("nvml", "dcgm", "amd"))
+GPU_ORIGIN = Label(name="origin", help="host:port of the page that is read, empty for the driver of this host")
+GPU_FAILURE = Label(
+    name="reason",
+    help="what is wrong with a card, or why its source cannot tell",
+    values=(
+        *("lost", "reset_required", "no_power", "no_permission", "unknown"),
+        *(
+            "no_library",
+            "no_driver",
+            "driver_mismatch",
+            "no_gpu",
+            "timeout",
+            "crashed",
+            "stale",
+            "unreachable",
+            "unusable",
+        ),
+    ),
+)
+THROTTLE = Label(
+    name="reason",
+    help="why a card runs slower than it could",
+    values=("power_cap", "software_thermal", "hardware_thermal", "hardware_slowdown", "power_brake"),
+)
+ECC_KIND = Label(name="kind", help="whether the error could be corrected", values=("corrected", "uncorrected"))
+ROW_KIND = Label(
+    name="kind",
+    help="why rows were remapped; pending: after the next reset; failed: no spare row is left",
+    values=("correctable", "uncorrectable", "pending", "failed"),
+)
+XID = Label(name="xid", help="number of the error in NVIDIA's list of Xid errors")
+CARD = Label(name="card", help="what the maker calls the card")
+DRIVER = Label(name="driver", help="version of the driver")
+PCI = Label(name="pci", help="PCI address of the card, as the kernel writes it")
+HOSTNAME = Label(name="hostname", help="host of the card, as its source names it")
 
 _PAGE = (MODEL, RANK)
+_CARD = (GPU, PARTITION)
 
 # --- bucket lists: vLLM's defaults, unchanged from 0.8.5 to 0.33 (vllm/v1/metrics/loggers.py) ----------------------
 
@@ -419,6 +459,198 @@ REQUEST_GENERATION_TOKENS = Metric(
     help="Tokens generated for a request; one observation per finished request.",
     labels=_PAGE,
     buckets=TOKEN_BUCKETS,
+)
+
+# --- GPU -----------------------------------------------------------------------------------------------------------
+
+GPU_INFO = Metric(
+    name="llm_gpu_info",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Constant 1; its labels describe the card.",
+    labels=(*_CARD, CARD, DRIVER, PCI, HOSTNAME, GPU_SOURCE),
+)
+GPU_UP = Metric(
+    name="llm_gpu_up",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="1 if the card answers, 0 if it was there and does not.",
+    labels=_CARD,
+)
+GPU_TROUBLE = Metric(
+    name="llm_gpu_failure",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="1 for each thing that is wrong with a card; a card can answer and be in trouble.",
+    labels=(*_CARD, GPU_FAILURE),
+)
+REPLICA_GPU_INFO = Metric(
+    name="llm_replica_gpu_info",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Constant 1 for each card that a replica uses, as fleet.yml says or as the processes on this host show.",
+    labels=(REPLICA, MODEL, *_CARD),
+)
+REPLICA_GPU_MEMORY = Metric(
+    name="llm_replica_gpu_memory_bytes",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Memory that the replica's processes hold on the card, in bytes, where they run on this host and can be seen.",
+    labels=(REPLICA, MODEL, *_CARD),
+)
+GPU_UTILIZATION = Metric(
+    name="llm_gpu_utilization_ratio",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Share of time in which the card computed anything, 0 to 1; 1 does not mean that it could not do more.",
+    labels=_CARD,
+)
+GPU_MEMORY_USED = Metric(
+    name="llm_gpu_memory_used_bytes",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Memory in use, in bytes, without what the driver reserves where the source can tell.",
+    labels=_CARD,
+)
+GPU_MEMORY_FREE = Metric(
+    name="llm_gpu_memory_free_bytes",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Memory that can still be allocated, in bytes.",
+    labels=_CARD,
+)
+GPU_MEMORY_TOTAL = Metric(
+    name="llm_gpu_memory_total_bytes",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Memory of the card or partition, in bytes; absent where it shares the host's memory.",
+    labels=_CARD,
+)
+GPU_MEMORY_BANDWIDTH = Metric(
+    name="llm_gpu_memory_bandwidth_utilization_ratio",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Share of memory bandwidth in use, 0 to 1; from NVML the share of time in which memory was read or written.",
+    labels=_CARD,
+)
+GPU_TEMPERATURE = Metric(
+    name="llm_gpu_temperature_celsius",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Temperature of the chip, in degrees Celsius.",
+    labels=_CARD,
+)
+GPU_POWER = Metric(
+    name="llm_gpu_power_watts",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Power drawn, in watts.",
+    labels=_CARD,
+)
+GPU_POWER_LIMIT = Metric(
+    name="llm_gpu_power_limit_watts",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Power that the driver allows, in watts.",
+    labels=_CARD,
+)
+GPU_ENERGY = Metric(
+    name="llm_gpu_energy_joules_total",
+    kind=Kind.COUNTER,
+    group=Group.GPU,
+    help="Energy used since the driver was loaded, in joules.",
+    labels=_CARD,
+)
+GPU_SM_CLOCK = Metric(
+    name="llm_gpu_sm_clock_hertz",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Clock of the compute units, in hertz.",
+    labels=_CARD,
+)
+GPU_THROTTLED = Metric(
+    name="llm_gpu_throttled",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="1 for each reason that slows the card down now, 0 for every other one.",
+    labels=(*_CARD, THROTTLE),
+)
+GPU_ECC_ERRORS = Metric(
+    name="llm_gpu_ecc_errors_total",
+    kind=Kind.COUNTER,
+    group=Group.GPU,
+    help="Memory errors since the driver was loaded.",
+    labels=(*_CARD, ECC_KIND),
+)
+GPU_XID_ERRORS = Metric(
+    name="llm_gpu_xid_errors_total",
+    kind=Kind.COUNTER,
+    group=Group.GPU,
+    help="Xid errors reported since the exporter started. A page of DCGM hides that the last one happened again.",
+    labels=(*_CARD, XID),
+)
+GPU_XID_TIME = Metric(
+    name="llm_gpu_xid_last_timestamp_seconds",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Unix time of the last Xid error of that number, in seconds.",
+    labels=(*_CARD, XID),
+)
+GPU_REMAPPED_ROWS = Metric(
+    name="llm_gpu_remapped_rows",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Memory rows replaced by spare ones; 1 or 0 for pending and failed.",
+    labels=(*_CARD, ROW_KIND),
+)
+GPU_PCIE_REPLAYS = Metric(
+    name="llm_gpu_pcie_replays_total",
+    kind=Kind.COUNTER,
+    group=Group.GPU,
+    help="Packets that PCIe had to send again.",
+    labels=_CARD,
+)
+GPU_NVLINK_ERRORS = Metric(
+    name="llm_gpu_nvlink_errors_total",
+    kind=Kind.COUNTER,
+    group=Group.GPU,
+    help="Errors on all links between cards: checksums, replays, recoveries.",
+    labels=_CARD,
+)
+GPU_COLLECTOR_UP = Metric(
+    name="llm_gpu_collector_up",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="1 if the source told about its cards, else 0; a comment on the page says why.",
+    labels=(GPU_SOURCE, GPU_ORIGIN),
+)
+GPU_COLLECTOR_FAILURE = Metric(
+    name="llm_gpu_collector_failure",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="1 for the reason why the source could not tell.",
+    labels=(GPU_SOURCE, GPU_ORIGIN, GPU_FAILURE),
+)
+GPU_COLLECTOR_TIME = Metric(
+    name="llm_gpu_collector_success_timestamp_seconds",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Unix time at which the source last told something new, in seconds.",
+    labels=(GPU_SOURCE, GPU_ORIGIN),
+)
+GPU_COLLECTOR_SECONDS = Metric(
+    name="llm_gpu_collector_duration_seconds",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Time that the source took, in seconds, failed or not.",
+    labels=(GPU_SOURCE, GPU_ORIGIN),
+)
+GPU_DROPPED = Metric(
+    name="llm_gpu_dropped_samples_total",
+    kind=Kind.COUNTER,
+    group=Group.GPU,
+    help="Values that could not be true or could not be read, left out since the exporter started.",
+    labels=(GPU_SOURCE, GPU_ORIGIN),
 )
 
 # --- configuration -------------------------------------------------------------------------------------------------

@@ -14,9 +14,10 @@ from exporter.document import FleetError, Node, read
 from exporter.objectives import Slos, slos
 from exporter.oncall import Oncall, oncall
 
-__all__ = ["Fleet", "FleetError", "Links", "ModelPolicy", "Replica", "load"]
+__all__ = ["Fleet", "FleetError", "Gpus", "Links", "ModelPolicy", "Replica", "load"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_CARD = re.compile(r"[A-Za-z0-9._:-]{4,80}(?:/[0-9]{1,3})?")
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _RESERVED_LABELS = frozenset(
     {"alertname", "exported_instance", "exported_job", "instance", "job", "le", "quantile", "severity"}
@@ -34,6 +35,7 @@ class Replica:
     engine: str | None = None
     api_key_file: Path | None = None
     ca_file: Path | None = None
+    gpus: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -58,6 +60,15 @@ class Links:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Gpus:
+    """Who tells about the cards: the driver of this host, pages of other exporters (by source), other Servewatches."""
+
+    nvml: bool = True
+    pages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    exporters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
     """Everything fleet.yml says."""
 
@@ -67,6 +78,7 @@ class Fleet:
     models: Mapping[str, ModelPolicy] = field(default_factory=dict)
     oncall: Oncall = field(default_factory=Oncall)
     links: Links = field(default_factory=Links)
+    gpus: Gpus = field(default_factory=Gpus)
 
     def policy(self, model: str) -> ModelPolicy:
         """Return what is expected of a model, known here or not."""
@@ -79,7 +91,7 @@ def load(path: Path) -> Fleet:
     base = path.parent
     if root.value is None:
         root.refuse("a mapping with the key replicas")
-    parts = root.mapping(optional=("replicas", "include", "slos", "spare_replicas", "models", "oncall", "links"))
+    parts = root.mapping(optional=("replicas", "include", "slos", "spare_replicas", "models", "oncall", "links", "gpu"))
     nodes = [*_replica_nodes(parts.get("replicas")), *_included(parts.get("include"), base)]
     replicas = tuple(_replica(node, base) for node in nodes)
     _refuse_duplicates(nodes, replicas)
@@ -92,6 +104,7 @@ def load(path: Path) -> Fleet:
         models=_policies(parts["models"]) if "models" in parts else {},
         oncall=oncall(parts["oncall"], base) if "oncall" in parts else Oncall(),
         links=_links(parts["links"]) if "links" in parts else Links(),
+        gpus=_gpus(parts["gpu"]) if "gpu" in parts else Gpus(),
     )
     _refuse_unknown_models(root, fleet)
     return fleet
@@ -113,7 +126,9 @@ def _included(node: Node | None, base: Path) -> Iterable[Node]:
 
 
 def _replica(node: Node, base: Path) -> Replica:
-    parts = node.mapping(required=("name", "url"), optional=("model", "engine", "api_key_file", "tls", "labels"))
+    parts = node.mapping(
+        required=("name", "url"), optional=("model", "engine", "api_key_file", "tls", "gpus", "labels")
+    )
     name = parts["name"].text("a name")
     if not _NAME.fullmatch(name):
         parts["name"].refuse("a name of up to 63 letters, digits, '.', '_' and '-', starting with a letter or digit")
@@ -128,8 +143,17 @@ def _replica(node: Node, base: Path) -> Replica:
         engine=engine,
         api_key_file=parts["api_key_file"].existing_file(base) if "api_key_file" in parts else None,
         ca_file=tls["ca_file"].existing_file(base) if "ca_file" in tls else None,
+        gpus=tuple(map(_card, parts["gpus"].items())) if "gpus" in parts else (),
         labels=_labels(parts["labels"]) if "labels" in parts else {},
     )
+
+
+def _card(node: Node) -> str:
+    expected = "a card's uuid such as GPU-5c7f0a12-…, with /3 behind it for its MIG instance 3"
+    text = node.text(expected)
+    if not _CARD.fullmatch(text):
+        node.refuse(expected)
+    return text
 
 
 def _url(node: Node) -> str:
@@ -173,6 +197,16 @@ def _policies(node: Node) -> dict[str, ModelPolicy]:
 def _links(node: Node) -> Links:
     parts = node.mapping(optional=("boards", "runbooks"))
     return Links(**{key: value.link().rstrip("/") for key, value in parts.items()})
+
+
+def _gpus(node: Node) -> Gpus:
+    pages = tuple(source for source in catalogue.GPU_SOURCE.values if source != "nvml")
+    parts = node.mapping(optional=("nvml", *pages, "exporters"))
+    return Gpus(
+        nvml=parts["nvml"].truth() if "nvml" in parts else True,
+        pages={source: tuple(map(_url, parts[source].items())) for source in pages if source in parts},
+        exporters=tuple(map(_url, parts["exporters"].items())) if "exporters" in parts else (),
+    )
 
 
 def _refuse_duplicates(nodes: list[Node], replicas: tuple[Replica, ...]) -> None:

@@ -9,7 +9,7 @@ from exporter.engines import ENGINES
 
 __all__ = ["metrics_md"]
 
-_OURS = frozenset({Group.CONFIGURATION, Group.EXPORTER})
+_OURS = frozenset({Group.GPU, Group.CONFIGURATION, Group.EXPORTER})
 _INTRODUCTION = """\
 <!-- Generated from exporter/catalogue.py and exporter/engines/ by `make generate`; do not edit. -->
 # Metrics

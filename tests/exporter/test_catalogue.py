@@ -5,8 +5,9 @@ import re
 import pytest
 
 from exporter import catalogue
-from exporter.catalogue import METRICS, Kind, Label, Metric, bound_text
+from exporter.catalogue import METRICS, Group, Kind, Label, Metric, bound_text
 from exporter.failures import Reason, State
+from exporter.gpu.reading import Failure
 
 UNITS = (
     *("_seconds", "_bytes", "_tokens", "_ratio", "_timestamp_seconds", "_total", "_info"),
@@ -23,6 +24,12 @@ DIMENSIONLESS = {
     "llm_slo_threshold_exact",
     "llm_spare_replicas",
     "llm_fleet_replicas",
+    "llm_gpu_up",
+    "llm_gpu_failure",
+    "llm_gpu_throttled",
+    "llm_gpu_remapped_rows",
+    "llm_gpu_collector_up",
+    "llm_gpu_collector_failure",
     "llm_exporter_fleet_reload_success",
     "llm_exporter_probes_in_flight",
 }
@@ -76,6 +83,8 @@ def test_a_histogram_and_nothing_else_has_ascending_finite_buckets(metric: Metri
 @pytest.mark.parametrize("metric", METRICS, ids=named)
 def test_no_label_is_one_that_prometheus_or_service_discovery_sets(metric: Metric) -> None:
     taken = {"instance", "job", "le", "quantile", "replica", "engine", "pod", "namespace", "__name__"}
+    if metric.group is Group.GPU:
+        taken.remove("replica")  # on the page of a host, whose target has no replica
     assert taken.isdisjoint(label.name for label in metric.labels)
     assert len({label.name for label in metric.labels}) == len(metric.labels)
 
@@ -89,6 +98,7 @@ def test_closed_label_values_are_words_without_repetition(label: Label) -> None:
 def test_states_and_reasons_of_the_code_are_those_of_the_catalogue() -> None:
     assert tuple(State) == catalogue.STATE.values
     assert tuple(Reason) == catalogue.SCRAPE_ERROR.values
+    assert tuple(Failure) == catalogue.GPU_FAILURE.values
 
 
 @pytest.mark.parametrize(

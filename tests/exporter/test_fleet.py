@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from exporter.fleet import Fleet, FleetError, Links, ModelPolicy, Replica, load
+from exporter.fleet import Fleet, FleetError, Gpus, Links, ModelPolicy, Replica, load
 from exporter.objectives import Objectives
 from exporter.oncall import PagerDuty, Slack, Webhook
 
@@ -56,6 +56,7 @@ def test_replicas_are_read_with_all_they_say(fleet: Fleet) -> None:
             model="qwen3-8b",
             engine="vllm",
             api_key_file=Path("key"),
+            gpus=("GPU-5c7f0a12-0000-4000-8000-000000000001", "GPU-5c7f0a12-0000-4000-8000-000000000002/3"),
             labels={"zone": "eu-1"},
         ),
         Replica(name="llama-a", url="http://[::1]:8080"),
@@ -94,6 +95,10 @@ def test_receivers_are_read(fleet: Fleet) -> None:
 
 def test_links_are_read_without_a_slash_at_the_end(fleet: Fleet) -> None:
     assert fleet.links == Links(runbooks="https://servewatch.example/runbooks")
+
+
+def test_who_tells_about_the_cards_is_read(fleet: Fleet) -> None:
+    assert fleet.gpus == Gpus(nvml=False, pages={"dcgm": ("http://node-1:9400",)}, exporters=("http://node-2:9801",))
 
 
 def test_the_committed_fleet_can_be_used() -> None:

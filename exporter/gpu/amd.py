@@ -1,0 +1,119 @@
+"""AMD: a page of AMD's device-metrics-exporter -> readings, in base units instead of MiB, microjoules, MHz, percent.
+
+Everything is a gauge there, and the configuration may put a prefix before every name. What a card cannot tell is the
+largest number of some width. On a divided card only partition 0 has sensors; they are the card's, and how busy a
+partition is nobody tells.
+"""
+
+import re
+from collections.abc import Mapping
+
+from exporter import catalogue
+from exporter.gpu.columns import MEBIBYTE, Column, Row, rows, take
+from exporter.gpu.page import PageSource
+from exporter.gpu.reading import Card, Failure, Reading, Snapshot, Values
+from exporter.parse import Page
+
+__all__ = ["SOURCE", "read"]
+
+_NAME = re.compile(r"(?:\A|_)((?:gpu|pcie)_\w+)\Z")
+_BLANKS = frozenset(map(float, (2**16 - 1, 2**31 - 1, 2**32 - 1, 2**64 - 1)))
+_CLOCK = "gpu_clock"
+_CLOCKS = frozenset({"GPU_CLOCK_TYPE_SYSTEM", "system"})
+_OF_PARTS = frozenset({"gpu_total_vram", "gpu_used_vram", "gpu_free_vram"})
+_UNDIVIDED = frozenset({"", "spx"})
+
+_MEMORY = tuple(
+    Column(metric=metric, names=(name,), factor=MEBIBYTE)
+    for metric, name in (
+        (catalogue.GPU_MEMORY_TOTAL, "gpu_total_vram"),
+        (catalogue.GPU_MEMORY_USED, "gpu_used_vram"),
+        (catalogue.GPU_MEMORY_FREE, "gpu_free_vram"),
+    )
+)
+_BUSY = (
+    Column(metric=catalogue.GPU_UTILIZATION, names=("gpu_gfx_activity",), factor=0.01),
+    Column(metric=catalogue.GPU_MEMORY_BANDWIDTH, names=("gpu_umc_activity",), factor=0.01),
+)
+_SENSORS = (
+    Column(metric=catalogue.GPU_TEMPERATURE, names=("gpu_junction_temperature", "gpu_edge_temperature")),
+    Column(metric=catalogue.GPU_POWER, names=("gpu_package_power", "gpu_average_package_power", "gpu_power_usage")),
+    Column(metric=catalogue.GPU_ENERGY, names=("gpu_energy_consumed",), factor=1e-6),
+    Column(metric=catalogue.GPU_SM_CLOCK, names=(_CLOCK,), factor=1e6),
+    Column(metric=catalogue.GPU_ECC_ERRORS, names=("gpu_ecc_correct_total",), detail="corrected"),
+    Column(metric=catalogue.GPU_ECC_ERRORS, names=("gpu_ecc_uncorrect_total",), detail="uncorrected"),
+    Column(metric=catalogue.GPU_PCIE_REPLAYS, names=("pcie_replay_count",)),
+)
+_SLOWED = {
+    "power_cap": ("gpu_violation_ppt_residency_percentage",),
+    "hardware_thermal": (
+        *("gpu_violation_socket_thermal_residency_percentage", "gpu_violation_hbm_thermal_residency_percentage"),
+        "gpu_violation_vr_thermal_residency_percentage",
+    ),
+}
+
+
+def read(page: Page) -> Snapshot:
+    """Read a page."""
+    readings, dropped = [], page.dropped
+    for card, row in rows(page, _place, _BLANKS.__contains__).items():
+        values = Values()
+        divided = _is_divided(row.labels)
+        if card.partition:
+            take(row, _MEMORY, values)
+        else:
+            take(row, (*(() if divided else (*_BUSY, *_MEMORY)), *_SENSORS), values)
+            _take_slowed(row, values)
+        dropped += values.dropped
+        if not card.partition or _has_memory(values):
+            readings.append(_reading(card, row, values))
+    return Snapshot(readings=tuple(readings), dropped=dropped)
+
+
+def _place(name: str, labels: Mapping[str, str]) -> tuple[Card, str] | None:
+    match = _NAME.search(name)
+    gpu = labels.get("gpu_uuid") or labels.get("serial_number")
+    gpu = gpu or "/".join(filter(None, (labels.get("hostname", ""), labels.get("gpu_id", ""))))
+    if match is None or not gpu or (match[1] == _CLOCK and labels.get("clock_type") not in _CLOCKS):
+        return None
+    partition = labels.get("gpu_partition_id", "0")
+    if not _is_divided(labels):
+        partition = ""
+    elif match[1] not in _OF_PARTS:
+        if partition != "0":
+            return None
+        partition = ""
+    return Card(gpu=gpu, partition=partition), match[1]
+
+
+def _is_divided(labels: Mapping[str, str]) -> bool:
+    return labels.get("gpu_compute_partition_type", "").lower() not in _UNDIVIDED
+
+
+def _take_slowed(row: Row, values: Values) -> None:
+    """Take throttle reasons where the card measures any of them."""
+    for reason, names in _SLOWED.items():
+        shares = [row.numbers[name] for name in names if name in row.numbers]
+        if shares:
+            values.take(catalogue.GPU_THROTTLED, float(max(shares) > 0), reason)
+
+
+def _has_memory(values: Values) -> bool:
+    return any(value.metric is catalogue.GPU_MEMORY_TOTAL for value in values.kept)
+
+
+def _reading(card: Card, row: Row, values: Values) -> Reading:
+    ill = not card.partition and row.numbers.get("gpu_health") == 0
+    return Reading(
+        card=card,
+        facts={
+            catalogue.CARD.name: row.labels.get("card_model", ""),
+            catalogue.HOSTNAME.name: row.labels.get("hostname", ""),
+        },
+        values=tuple(values.kept),
+        failures=frozenset({Failure.UNKNOWN}) if ill else frozenset(),
+        sentence=f"{card.gpu}: AMD's exporter calls the card unhealthy" if ill else "",
+    )
+
+
+SOURCE = PageSource(name="amd", read=read)

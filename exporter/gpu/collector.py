@@ -1,0 +1,171 @@
+"""Collector: every source of this exporter over time. In: a request with a budget. Out: the page of /gpu.
+
+A card that was there once and is not any more is down, not forgotten; nothing else outlives a reading. Counters that
+a new worker would start anew are kept here.
+"""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from exporter.fleet import Fleet, Gpus
+from exporter.gpu.join import Claim, claims
+from exporter.gpu.page import PageReader
+from exporter.gpu.reading import Card, Failure, Reading, Snapshot
+from exporter.gpu.render import Told, gpu_page
+from exporter.gpu.sources import DRIVER, PAGE_SOURCES
+from exporter.gpu.worker import Worker
+from exporter.scrape import Scraper
+from exporter.watch import AbandonedError
+
+__all__ = ["Collector"]
+
+_log = logging.getLogger(__name__)
+
+
+class _Source(Protocol):
+    """What can be asked."""
+
+    async def read(self, budget: float) -> Snapshot:
+        """Answer within the budget, whatever happens."""
+
+    async def close(self) -> None:
+        """Let go of what it holds."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Watched:
+    """A source and what is known of it over time."""
+
+    name: str
+    origin: str
+    source: _Source
+    dropped: int = 0
+    succeeded_at: float | None = None
+    known: dict[Card, Reading] = field(default_factory=dict)
+    xids: Counter[tuple[str, int]] = field(default_factory=Counter)
+    xid_times: dict[tuple[str, int], float] = field(default_factory=dict)
+
+    async def look(self, budget: float) -> Told:
+        """Ask, and add what is remembered."""
+        start = time.perf_counter()
+        try:
+            snapshot = await self.source.read(budget)
+        except Exception:  # noqa: BLE001 - one source must not cost the others' cards
+            _log.exception("GPU source %s %s failed in an unforeseen way", self.name, self.origin)
+            snapshot = Snapshot(failure=Failure.CRASHED, sentence="reading failed in an unforeseen way: see the log")
+        self._remember(snapshot)
+        return Told(
+            source=self.name,
+            origin=self.origin,
+            readings=(*snapshot.readings, *self._missed(snapshot)),
+            failure=snapshot.failure,
+            sentence=snapshot.sentence,
+            seconds=time.perf_counter() - start,
+            succeeded_at=self.succeeded_at,
+            dropped=self.dropped,
+            xids=dict(self.xids),
+            xid_times=dict(self.xid_times),
+        )
+
+    def _remember(self, snapshot: Snapshot) -> None:
+        self.dropped += snapshot.dropped
+        if snapshot.failure is None:
+            self.succeeded_at = time.time()
+        for reading in snapshot.readings:
+            if reading.up and not reading.card.partition:
+                self.known[reading.card] = reading
+        for xid in snapshot.xids:
+            self.xids[xid.gpu, xid.xid] += xid.count
+            self.xid_times[xid.gpu, xid.xid] = xid.at
+
+    def _missed(self, snapshot: Snapshot) -> Iterable[Reading]:
+        """Tell of cards that were there. Parts of a card come and go on purpose, so only whole cards are missed."""
+        here = {reading.card for reading in snapshot.readings}
+        for card, known in self.known.items():
+            if card not in here:
+                failure = snapshot.failure or Failure.LOST
+                sentence = "" if snapshot.failure else f"{card.gpu}: the card is not there any more"
+                yield Reading(
+                    card=card,
+                    facts=known.facts,
+                    failures=frozenset({failure}),
+                    up=False,
+                    sentence=sentence,
+                    holds=known.holds,
+                )
+
+
+class Collector:
+    """Answers the page; readers within `min_interval` seconds share one look."""
+
+    def __init__(self, scraper: Scraper, model_of: Callable[[str], str], min_interval: float) -> None:
+        self._scraper = scraper
+        self._model_of = model_of
+        self._min_interval = min_interval
+        self._fleet: Fleet | None = None
+        self._watched: dict[tuple[str, str], _Watched] = {}
+        self._task: asyncio.Task[str] | None = None
+        self._started = 0.0
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def use(self, fleet: Fleet) -> None:
+        """Take a fleet into use; sources that stay keep what they know."""
+        self._fleet = fleet
+        before, self._watched = self._watched, {}
+        for key in _wanted(fleet.gpus):
+            self._watched[key] = before.pop(key) if key in before else self._made(*key)
+        for watched in before.values():
+            closing = asyncio.create_task(watched.source.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+
+    async def page(self, budget: float) -> str:
+        """Answer the page within `budget` seconds."""
+        now = asyncio.get_running_loop().time()
+        if self._task is None or (self._task.done() and now - self._started >= self._min_interval):
+            self._started = now
+            self._task = asyncio.create_task(self._look(budget))
+        task = self._task
+        await asyncio.wait({task})
+        if task.cancelled():
+            raise AbandonedError("the look at the cards was abandoned: the exporter is stopping")
+        return task.result()
+
+    def abandon(self) -> None:
+        """End a running look without a result; those who wait for it are told so."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def close(self) -> None:
+        """End every source."""
+        await asyncio.gather(*self._closing, *(watched.source.close() for watched in self._watched.values()))
+
+    async def _look(self, budget: float) -> str:
+        assert self._fleet is not None  # noqa: S101 - use() comes before the first request
+        told = await asyncio.gather(*(watched.look(budget) for watched in self._watched.values()))
+        return gpu_page(told, self._claims(told))
+
+    def _claims(self, told: Iterable[Told]) -> tuple[Claim, ...]:
+        assert self._fleet is not None  # noqa: S101 - as above
+        readings = [reading for each in told for reading in each.readings]
+        return claims(self._fleet.replicas, readings, self._model_of)
+
+    def _made(self, name: str, origin: str) -> _Watched:
+        if name == DRIVER:
+            return _Watched(name=name, origin="", source=Worker())
+        reader = PageReader(PAGE_SOURCES[name], origin, self._scraper)
+        return _Watched(name=name, origin=origin.partition("//")[2], source=reader)
+
+
+def _wanted(gpus: Gpus) -> Iterable[tuple[str, str]]:
+    if gpus.nvml:
+        yield DRIVER, ""
+    pages: Mapping[str, tuple[str, ...]] = gpus.pages
+    for name, urls in pages.items():
+        for url in urls:
+            yield name, url
