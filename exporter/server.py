@@ -52,6 +52,8 @@ def app(options: Options, fleet: Fleet) -> FastAPI:
     for path, endpoint in (
         ("/targets", _targets),
         ("/probe", _probe),
+        ("/gpu", _gpu),
+        ("/gpu/targets", _gpu_targets),
         ("/metrics", _metrics),
         ("/-/healthy", _healthy),
         ("/-/ready", _ready),
@@ -83,8 +85,15 @@ def _service(request: Request) -> Service:
 
 
 async def _targets(request: Request) -> Response:
-    address = request.headers.get("host") or ":".join(map(str, request.scope["server"]))
-    return JSONResponse(_service(request).targets(address))
+    return JSONResponse(_service(request).targets(_address(request)))
+
+
+async def _gpu_targets(request: Request) -> Response:
+    return JSONResponse(_service(request).gpu_targets(_address(request)))
+
+
+def _address(request: Request) -> str:
+    return request.headers.get("host") or ":".join(map(str, request.scope["server"]))
 
 
 async def _probe(request: Request) -> Response:
@@ -95,12 +104,23 @@ async def _probe(request: Request) -> Response:
     watch = service.watches.get(name)
     if watch is None:
         return PlainTextResponse(f"No replica is named {name[:80]!a} in the fleet file.\n", status_code=404)
-    seconds = budget(request.headers.get("x-prometheus-scrape-timeout-seconds"), service.options.timeout)
     try:
-        outcome = await service.look(watch, seconds)
+        outcome = await service.look(watch, _budget(request))
     except AbandonedError as error:
         return PlainTextResponse(f"{error}\n", status_code=503)
     return Response(outcome.page.encode(), headers={"Content-Type": CONTENT_TYPE})
+
+
+async def _gpu(request: Request) -> Response:
+    try:
+        page = await _service(request).gpus.page(_budget(request))
+    except AbandonedError as error:
+        return PlainTextResponse(f"{error}\n", status_code=503)
+    return Response(page.encode(), headers={"Content-Type": CONTENT_TYPE})
+
+
+def _budget(request: Request) -> float:
+    return budget(request.headers.get("x-prometheus-scrape-timeout-seconds"), _service(request).options.timeout)
 
 
 async def _metrics(request: Request) -> Response:

@@ -11,6 +11,7 @@ from typing import Any
 
 from exporter.changes import FleetFiles
 from exporter.fleet import Fleet, FleetError, load
+from exporter.gpu.collector import Collector
 from exporter.identity import Identities
 from exporter.normalise import Normaliser
 from exporter.parse import Parser
@@ -46,17 +47,20 @@ class Service:
         self._parser = Parser()
         self._identities = Identities(options.state_dir)
         self.watches: dict[str, Watch] = {}
+        self.gpus = Collector(self._scraper, self._model_named, options.min_interval)
         self._use(fleet)
 
     def abandon(self) -> None:
         """End running scrapes without a result, because the exporter itself ends."""
         for watch in self.watches.values():
             watch.abandon()
+        self.gpus.abandon()
 
     async def close(self) -> None:
-        """Close connections to the engines."""
+        """Close connections to the engines, and the session with the GPU driver."""
         await self._scraper.close()
         await self.keep()
+        await self.gpus.close()
 
     async def reload(self) -> None:
         """Read the fleet's files again; raise FleetError, and keep the fleet in use, where they cannot be used."""
@@ -119,6 +123,17 @@ class Service:
             for name, watch in self.watches.items()
         ]
 
+    def gpu_targets(self, address: str) -> list[dict[str, Any]]:
+        """Answer Prometheus' HTTP service discovery: /gpu of this address, and of every exporter in fleet.yml."""
+        others = [url.partition("//") for url in self.fleet.gpus.exporters]
+        return [
+            {"targets": [target], "labels": {"__metrics_path__": "/gpu", "__scheme__": scheme}}
+            for target, scheme in ((address, "http"), *((host, scheme.rstrip(":")) for scheme, _, host in others))
+        ]
+
+    def _model_named(self, name: str) -> str:
+        return self.model_of(self.watches[name])
+
     def _engine_label(self, watch: Watch) -> dict[str, str]:
         engine = self._identities.of(watch.replica).engine
         return {"engine": engine} if engine else {}
@@ -133,6 +148,7 @@ class Service:
     def _use(self, fleet: Fleet) -> None:
         """Take a fleet into use; replicas that did not change keep their counters, running scrapes finish."""
         self.fleet = fleet
+        self.gpus.use(fleet)
         self._identities.keep_only(frozenset(replica.name for replica in fleet.replicas))
         stages = Stages(
             scraper=self._scraper,

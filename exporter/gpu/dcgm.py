@@ -18,7 +18,7 @@ from exporter.parse import Page
 __all__ = ["SOURCE", "read"]
 
 _PREFIX = "DCGM_FI_"
-_LEAST_BLANKS = (0x7FFFFFF0, 0x7FFFFFFFFFFFFFF0, 0x7FF000000000)
+_LEAST_BLANKS = (0x7FFFFFF0, 0x7FFFFFFFFFFFFFF0, 2**47)
 """Blanks of 32 bits, of 64 bits, and of floating point; each has 15 neighbours (not found, not permitted, …)."""
 _GPU = ("UUID", "gpu_uuid", "uuid")
 _NAMES = ("modelName", "model_name")

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from exporter.catalogue import ROW_KIND, THROTTLE
-from exporter.gpu.reading import Card, Failure, Reading, Snapshot
+from exporter.gpu.reading import Card, Failure, Snapshot
 from exporter.gpu.worker import Worker
 from tests.exporter.gpu.fake_nvml import GIBIBYTE, FakeNvml, uuid
+from tests.exporter.gpu.numbers import numbers
 
 FIRST, SECOND = uuid(0), uuid(1)
 
@@ -44,13 +45,6 @@ def reads(*changes: Callable[[], None]) -> list[Snapshot]:
 def read(*changes: Callable[[], None]) -> Snapshot:
     """Ask once, then after each change; answer what was said last."""
     return reads(lambda: None, *changes)[-1]
-
-
-def numbers(reading: Reading) -> dict[str, float]:
-    return {
-        f"{value.metric.name.removeprefix('llm_gpu_')}{'/' * bool(value.detail)}{value.detail}": value.number
-        for value in reading.values
-    }
 
 
 def test_numbers_are_in_base_units(fake: FakeNvml) -> None:
