@@ -1,4 +1,4 @@
-"""Command line: serve, check, scrape. Exit code 0: done; 1: the fleet or the replica is not well; 2: usage."""
+"""Command line: serve, check, scrape, drain, undrain. Exit code 0: done; 1: something is not well; 2: usage."""
 
 import argparse
 import asyncio
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exporter.document import FleetError
+from exporter.drain_command import add_drain_commands
 from exporter.fleet import Fleet, load
 from exporter.serve import run
 from exporter.service import Options, Service
@@ -20,11 +21,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and answer its exit code."""
     asked = _parser().parse_args(arguments)
     try:
-        fleet = load(asked.fleet)
+        code: int = asked.run(asked)
     except FleetError as error:
         print(error, file=sys.stderr)  # noqa: T201 - a command line speaks
         return 1
-    code: int = asked.run(asked, fleet)
     return code
 
 
@@ -37,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--listen", type=_address, default=("127.0.0.1", 9801), metavar="HOST:PORT", help="default: 127.0.0.1:9801"
     )
-    serve.add_argument("--state-dir", type=Path, help="where learned models are kept over a restart")
+    serve.add_argument("--state-dir", type=Path, help="where learned models and drain markers are kept over a restart")
     serve.add_argument(
         "--min-interval",
         type=_duration,
@@ -52,6 +52,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DURATION",
         help="time for a scrape whose reader does not say how long it waits (default: 10s)",
     )
+    serve.add_argument(
+        "--admin-token-file",
+        type=Path,
+        metavar="FILE",
+        help="token that a request must carry to change anything; without it nothing can be changed",
+    )
     serve.set_defaults(run=_serve)
     check = commands.add_parser("check", parents=[fleet], help="read the fleet file and say whether it can be used")
     check.set_defaults(run=_check)
@@ -60,13 +66,19 @@ def _parser() -> argparse.ArgumentParser:
     scrape.add_argument("--timeout", type=_duration, default=10.0, metavar="DURATION", help="default: 10s")
     scrape.add_argument("--debug", action="store_true", help="say why, on standard error")
     scrape.set_defaults(run=_scrape)
+    add_drain_commands(commands)
     return parser
 
 
-def _serve(asked: argparse.Namespace, fleet: Fleet) -> int:
+def _serve(asked: argparse.Namespace) -> int:
+    fleet = load(asked.fleet)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     options = Options(
-        fleet=asked.fleet, state_dir=asked.state_dir, min_interval=asked.min_interval, timeout=asked.timeout
+        fleet=asked.fleet,
+        state_dir=asked.state_dir,
+        min_interval=asked.min_interval,
+        timeout=asked.timeout,
+        admin_token_file=asked.admin_token_file,
     )
     host, port = asked.listen
     try:
@@ -78,13 +90,13 @@ def _serve(asked: argparse.Namespace, fleet: Fleet) -> int:
     return 0
 
 
-def _check(asked: argparse.Namespace, fleet: Fleet) -> int:
-    print(f"{asked.fleet}: {len(fleet.replicas)} replicas, good to use")  # noqa: T201
+def _check(asked: argparse.Namespace) -> int:
+    print(f"{asked.fleet}: {len(load(asked.fleet).replicas)} replicas, good to use")  # noqa: T201
     return 0
 
 
-def _scrape(asked: argparse.Namespace, fleet: Fleet) -> int:
-    return asyncio.run(_scrape_once(asked, fleet))
+def _scrape(asked: argparse.Namespace) -> int:
+    return asyncio.run(_scrape_once(asked, load(asked.fleet)))
 
 
 async def _scrape_once(asked: argparse.Namespace, fleet: Fleet) -> int:

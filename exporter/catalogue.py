@@ -215,6 +215,20 @@ REPLICA_START_TIME = Metric(
     help="Unix time at which the engine process started, in seconds.",
     labels=(MODEL,),
 )
+REPLICA_DRAINING = Metric(
+    name="llm_replica_draining",
+    kind=Kind.GAUGE,
+    group=Group.STATE,
+    help="1 while the replica carries a drain marker, else 0. Its state is then draining, whether it answers or not.",
+    labels=(MODEL,),
+)
+DRAIN_EXPIRY = Metric(
+    name="llm_replica_drain_expiry_timestamp_seconds",
+    kind=Kind.GAUGE,
+    group=Group.STATE,
+    help="Unix time at which the drain marker ends by itself, in seconds; absent without a marker.",
+    labels=(MODEL,),
+)
 SCRAPE_DURATION = Metric(
     name="llm_replica_scrape_duration_seconds",
     kind=Kind.GAUGE,

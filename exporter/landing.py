@@ -9,6 +9,7 @@ from urllib.parse import quote
 import jinja2
 
 from exporter import __version__
+from exporter.drain import Drain
 from exporter.engines import ENGINES
 from exporter.failures import State
 from exporter.service import Service
@@ -79,7 +80,9 @@ class _Pool:
 def landing(service: Service) -> str:
     """Write the landing page."""
     now = time.time()
-    rows = [_row(watch, service.model_of(watch), now) for watch in service.watches.values()]
+    rows = [
+        _row(watch, service.model_of(watch), service.drains.of(name), now) for name, watch in service.watches.items()
+    ]
     seen = [watch.last for watch in service.watches.values() if watch.last is not None]
     return _TEMPLATE.render(
         pools=_pools(rows),
@@ -103,8 +106,9 @@ def _pools(rows: Iterable[_Row]) -> list[_Pool]:
     return sorted(pools, key=lambda pool: (not pool.trouble, pool.model))
 
 
-def _row(watch: Watch, model: str, now: float) -> _Row:
+def _row(watch: Watch, model: str, drain: Drain | None, now: float) -> _Row:
     last = watch.last
+    remarks = ((last.sentence,) if last.sentence else last.notes) if last else ()
     engine = ENGINES.get(last.engine if last else watch.replica.engine or "")
     age = now - last.at if last else 0.0
     return _Row(
@@ -121,7 +125,7 @@ def _row(watch: Watch, model: str, now: float) -> _Row:
         age=_age(age) if last else "",
         old=age > _OLD,
         took=_took(last.duration) if last else "",
-        remarks=((last.sentence,) if last.sentence else last.notes) if last else (),
+        remarks=(f"marked by {drain.by} as draining until {drain.end}", *remarks) if drain else remarks,
     )
 
 

@@ -51,6 +51,7 @@ def run(options: Options, fleet: Fleet, host: str, port: int) -> None:
             timeout_graceful_shutdown=1,
             server_header=False,
             date_header=False,
+            proxy_headers=False,  # who changes something is the peer, not what a header claims
         )
         _log.info("watching %d replicas, listening on http://%s:%d", len(fleet.replicas), host, port)
         _Server(application, config).run([listening])

@@ -10,6 +10,7 @@ from pathlib import Path
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
+from exporter.drain_routes import add_drain_routes
 from exporter.expose import CONTENT_TYPE
 from exporter.fleet import Fleet, FleetError
 from exporter.handbook import handbook_page
@@ -63,6 +64,7 @@ def app(options: Options, fleet: Fleet) -> FastAPI:
     application.add_api_route("/", _landing, methods=["GET", "HEAD"])
     application.add_api_route("/runbooks/", _runbooks, methods=["GET", "HEAD"])
     application.add_api_route("/runbooks/{name}", _runbook, methods=["GET", "HEAD"])
+    add_drain_routes(application)
     application.add_api_route("/-/reload", _reload, methods=["POST", "PUT"])
     return application
 
@@ -103,7 +105,7 @@ async def _probe(request: Request) -> Response:
         return PlainTextResponse("Name a replica: /probe?target=NAME. The names are on /targets.\n", status_code=400)
     watch = service.watches.get(name)
     if watch is None:
-        return PlainTextResponse(f"No replica is named {name[:80]!a} in the fleet file.\n", status_code=404)
+        return PlainTextResponse(f"{service.why_not_here(name)}\n", status_code=404)
     try:
         outcome = await service.look(watch, _budget(request))
     except AbandonedError as error:

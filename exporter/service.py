@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from exporter.admin import AdminToken
 from exporter.changes import FleetFiles
+from exporter.drain import Drains
 from exporter.fleet import Fleet, FleetError, load
 from exporter.gpu.collector import Collector
 from exporter.identity import Identities
@@ -26,12 +28,16 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to serve. `min_interval` and `timeout` in seconds; `timeout` is the budget of a reader that names none."""
+    """How to serve. `min_interval` and `timeout` in seconds; `timeout` is the budget of a reader that names none.
+
+    Without `admin_token_file` nothing can be changed over HTTP.
+    """
 
     fleet: Path
     state_dir: Path | None = None
     min_interval: float = 1.0
     timeout: float = 10.0
+    admin_token_file: Path | None = None
 
 
 class Service:
@@ -46,6 +52,8 @@ class Service:
         self._scraper = Scraper()
         self._parser = Parser()
         self._identities = Identities(options.state_dir)
+        self.drains = Drains(options.state_dir)
+        self.admin = AdminToken(options.admin_token_file)
         self.watches: dict[str, Watch] = {}
         self.gpus = Collector(self._scraper, self._model_named, options.min_interval)
         self._use(fleet)
@@ -84,7 +92,8 @@ class Service:
         return await asyncio.to_thread(self._files.have_settled_anew)
 
     async def keep(self) -> None:
-        """Write to disk what has to outlive a restart."""
+        """Write to disk what has to outlive a restart, and end drains whose time is up."""
+        await self.drains.expire()
         await asyncio.to_thread(self._identities.keep)
 
     async def look(self, watch: Watch, budget: float) -> Outcome:
@@ -97,6 +106,10 @@ class Service:
         if outcome is not before:
             telemetry.scrapes.observe(outcome.duration)
         return outcome
+
+    def why_not_here(self, name: str) -> str:
+        """Say why no replica of that name is watched here; empty where one is."""
+        return "" if name in self.watches else f"No replica is named {name[:80]!a} in the fleet file."
 
     def model_of(self, watch: Watch) -> str:
         """Answer a replica's model, configured or learned; empty where nobody told it."""
@@ -155,6 +168,7 @@ class Service:
             parser=self._parser,
             normaliser=Normaliser(fleet.slos),
             identities=self._identities,
+            drains=self.drains,
         )
         before = self.watches
         self.watches = {}

@@ -13,7 +13,10 @@ __all__ = ["Status", "status_text"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The outcome of one scrape. `errors` and `dropped` count since the exporter started; None is not known."""
+    """The outcome of one scrape. `errors` and `dropped` count since the exporter started; None is not known.
+
+    `drain_end` is the Unix time at which the drain marker ends, None without a marker.
+    """
 
     model: str
     up: bool
@@ -21,6 +24,7 @@ class Status:
     duration: float
     errors: Mapping[Reason, int]
     dropped: int
+    drain_end: float | None = None
     version: str | None = None
     missing: tuple[Metric, ...] = ()
     unmapped: int | None = None
@@ -37,6 +41,9 @@ def _samples(status: Status) -> Iterator[tuple[Point, float]]:
     for state in State:
         labels = (*model, (catalogue.STATE.name, state.value))
         yield Point(metric=catalogue.REPLICA_STATE, labels=labels), float(state is status.state)
+    yield Point(metric=catalogue.REPLICA_DRAINING, labels=model), float(status.drain_end is not None)
+    if status.drain_end is not None:
+        yield Point(metric=catalogue.DRAIN_EXPIRY, labels=model), status.drain_end
     if status.up:
         version = (catalogue.VERSION.name, status.version or "")
         yield Point(metric=catalogue.REPLICA_INFO, labels=(*model, version)), 1.0

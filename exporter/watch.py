@@ -15,6 +15,7 @@ from typing import Any
 from exporter import catalogue
 from exporter.dialect import Engine, Facts
 from exporter.discovery import discover, is_not_here
+from exporter.drain import Drains
 from exporter.engines import ENGINES
 from exporter.failures import Reason, ScrapeError, State, state_of
 from exporter.fleet import Replica
@@ -44,6 +45,7 @@ class Stages:
     parser: Parser
     normaliser: Normaliser
     identities: Identities
+    drains: Drains
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,11 +230,26 @@ class Watch:
         except SecretError as error:
             raise ScrapeError(Reason.AUTH, str(error)) from None
 
+    def _planned(self, state: State) -> tuple[State, float | None]:
+        """Answer the state to show and when the drain ends.
+
+        A drained replica is draining whether it still answers or is down already: both are planned, and nobody needs to
+        be told. `llm_replica_up` and the errors say which.
+        """
+        drain = self.stages.drains.of(self.replica.name)
+        return (state, None) if drain is None else (State.DRAINING, drain.until)
+
     def _failed(self, error: ScrapeError, duration: float, at: float) -> Outcome:
         identity = self.stages.identities.of(self.replica)
-        state = state_of(error)
+        state, drain_end = self._planned(state_of(error))
         status = Status(
-            model=identity.model, up=False, state=state, duration=duration, errors=self._errors, dropped=self._dropped
+            model=identity.model,
+            up=False,
+            state=state,
+            duration=duration,
+            errors=self._errors,
+            dropped=self._dropped,
+            drain_end=drain_end,
         )
         return Outcome(
             page=status_text(status),
@@ -246,7 +263,7 @@ class Watch:
         )
 
     def _succeeded(self, found: Normalised, engine: Engine, version: str | None, duration: float, at: float) -> Outcome:
-        state = State.SLEEPING if found.sleeping else State.READY
+        state, drain_end = self._planned(State.SLEEPING if found.sleeping else State.READY)
         status = Status(
             model=found.model,
             up=True,
@@ -254,6 +271,7 @@ class Watch:
             duration=duration,
             errors=self._errors,
             dropped=self._dropped,
+            drain_end=drain_end,
             version=version,
             missing=found.missing,
             unmapped=len(found.unmapped),

@@ -16,6 +16,7 @@ UNITS = (
 DIMENSIONLESS = {
     "llm_replica_up",
     "llm_replica_state",
+    "llm_replica_draining",
     "llm_replica_missing_series",
     "llm_replica_unmapped_series",
     "llm_requests_running",
