@@ -1,0 +1,322 @@
+"""Mistakes: what each check finds, and the expression that is right instead. Keyed by a sentence, data only."""
+
+from dataclasses import dataclass
+
+__all__ = ["MISTAKES", "RULES", "Mistake"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mistake:
+    """An expression that one check alone refuses, at the words `at`, and one that no check has anything against."""
+
+    check: str
+    wrong: str
+    right: str
+    at: str
+
+
+MISTAKES = {
+    "a name that no page has": Mistake(
+        check="unknown-metric",
+        wrong="sum(llm_request_running)",
+        right="sum(llm_requests_running)",
+        at="llm_request_running",
+    ),
+    "an engine's own name": Mistake(
+        check="unknown-metric",
+        wrong="sum(vllm:num_requests_running)",
+        right="sum(llm_requests_running)",
+        at="vllm:num_requests_running",
+    ),
+    "a recorded name that nobody records": Mistake(
+        check="unknown-metric",
+        wrong="model:llm_ttft_fine:rate5m",
+        right="model:llm_ttft_good:rate5m",
+        at="model:llm_ttft_fine:rate5m",
+    ),
+    "a pattern for the name": Mistake(
+        check="name-regex",
+        wrong='sum({__name__=~"llm_requests_.*"})',
+        right='sum({__name__="llm_requests_running"})',
+        at="__name__",
+    ),
+    "no name at all": Mistake(
+        check="name-regex", wrong='sum({job="replicas"})', right='sum(up{job="replicas"})', at="{"
+    ),
+    "a label that the metric does not have": Mistake(
+        check="unknown-label",
+        wrong='sum(rate(llm_requests_rejected_total{outcome="error"}[5m]))',
+        right='sum(rate(llm_requests_finished_total{outcome="error"}[5m]))',
+        at="outcome",
+    ),
+    "a label that a recorded series lost": Mistake(
+        check="unknown-label",
+        wrong='model:llm_ttft_good:rate5m{engine="vllm"}',
+        right='model:llm_ttft_good:rate5m{model="m"}',
+        at="engine",
+    ),
+    "an aggregation by a label that nothing has": Mistake(
+        check="unknown-label",
+        wrong="sum by (pod) (llm_requests_running)",
+        right="sum by (replica, zone) (llm_requests_running)",
+        at="sum",
+    ),
+    "a join on a label that one side does not have": Mistake(
+        check="unknown-label",
+        wrong="model:llm_ttft_good:rate5m and on (replica) llm_replica_up",
+        right="llm_replica_up and on (model) model:llm_ttft_good:rate5m",
+        at="and",
+    ),
+    "a value outside the closed set": Mistake(
+        check="unknown-value",
+        wrong='llm_replica_state{state="up"}',
+        right='llm_replica_state{state="ready"}',
+        at="state=",
+    ),
+    "a list with a value outside the closed set": Mistake(
+        check="unknown-value",
+        wrong='llm_replica_state{state=~"ready|down"}',
+        right='llm_replica_state{state=~"ready|loading"}',
+        at="state=",
+    ),
+    "a pattern that no value of the closed set matches": Mistake(
+        check="unknown-value",
+        wrong='llm_replica_state{state!~"un.*d"}',
+        right='llm_replica_state{state!~"un.*e"}',
+        at="state!",
+    ),
+    "a misspelled objective of a recorded series": Mistake(
+        check="unknown-value",
+        wrong='model:llm_slo_burn:rate1h{slo="tttf"}',
+        right='model:llm_slo_burn:rate1h{slo="ttft"}',
+        at="slo=",
+    ),
+    "a threshold that is no bucket bound": Mistake(
+        check="unknown-bound",
+        wrong='sum(rate(llm_time_to_first_token_seconds_bucket{le="3.0"}[5m]))',
+        right='sum(rate(llm_time_to_first_token_seconds_bucket{le="2.0"}[5m]))',
+        at="le=",
+    ),
+    "a bound in the spelling that Prometheus 3 rewrites": Mistake(
+        check="integer-bound",
+        wrong='sum(rate(llm_time_to_first_token_seconds_bucket{le="1"}[5m]))',
+        right='sum(rate(llm_time_to_first_token_seconds_bucket{le=~"1|1[.]0"}[5m]))',
+        at="le=",
+    ),
+    "a star meant as a pattern": Mistake(
+        check="literal-star",
+        wrong='sum(llm_requests_running{model="*"})',
+        right='sum(llm_requests_running{model=~".*"})',
+        at="model",
+    ),
+    "a pattern meant as a part": Mistake(
+        check="anchored-pattern",
+        wrong='sum(llm_requests_running{model=~"llama"})',
+        right='sum(llm_requests_running{model=~".*llama.*"})',
+        at="model",
+    ),
+    "a range of two scrapes": Mistake(
+        check="short-range",
+        wrong="sum(rate(llm_generation_tokens_total[20s]))",
+        right="sum(rate(llm_generation_tokens_total[30s]))",
+        at="llm_gen",
+    ),
+    "a sum of raw counters": Mistake(
+        check="raw-counter",
+        wrong="sum(llm_generation_tokens_total)",
+        right="sum(rate(llm_generation_tokens_total[5m]))",
+        at="llm_gen",
+    ),
+    "a comparison of a raw counter": Mistake(
+        check="raw-counter",
+        wrong='llm_requests_rejected_total{reason="other"} > 5',
+        right='increase(llm_requests_rejected_total{reason="other"}[5m]) > 5',
+        at="llm_req",
+    ),
+    "a mean since the process began": Mistake(
+        check="raw-counter",
+        wrong="sum by (model) (rate(llm_request_queue_seconds_sum[5m]))"
+        " / sum by (model) (llm_request_queue_seconds_count)",
+        right="sum by (model) (rate(llm_request_queue_seconds_sum[5m]))"
+        " / sum by (model) (rate(llm_request_queue_seconds_count[5m]))",
+        at="llm_request_queue_seconds_count",
+    ),
+    "the growth of a counter born at 1 is read without a rate": Mistake(
+        check="raw-counter",
+        wrong="llm_gpu_xid_errors_total - 1",
+        right="llm_gpu_xid_errors_total - (llm_gpu_xid_errors_total offset 5m or 0 * llm_gpu_xid_errors_total)",
+        at="llm_gpu",
+    ),
+    "a rate of a gauge": Mistake(
+        check="rate-of-gauge",
+        wrong="sum(rate(llm_requests_running[5m]))",
+        right="sum(delta(llm_requests_running[5m]))",
+        at="rate",
+    ),
+    "a rate of a rate": Mistake(
+        check="rate-of-gauge",
+        wrong="increase(model:llm_ttft_good:rate5m[1h])",
+        right="sum_over_time(model:llm_ttft_good:rate5m[1h:5m])",
+        at="increase",
+    ),
+    "a difference of a counter": Mistake(
+        check="delta-of-counter",
+        wrong="sum(delta(llm_generation_tokens_total[5m]))",
+        right="sum(increase(llm_generation_tokens_total[5m]))",
+        at="delta",
+    ),
+    "a rate of a sum": Mistake(
+        check="rate-of-sum",
+        wrong="rate(sum(llm_generation_tokens_total)[5m:30s])",
+        right="sum(rate(llm_generation_tokens_total[5m]))",
+        at="rate",
+    ),
+    "a quantile whose buckets are aggregated away": Mistake(
+        check="quantile-without-le",
+        wrong="histogram_quantile(0.95, sum by (model) (rate(llm_time_to_first_token_seconds_bucket[5m])))",
+        right="histogram_quantile(0.95, sum by (model, le) (rate(llm_time_to_first_token_seconds_bucket[5m])))",
+        at="histogram_quantile",
+    ),
+    "a quantile for every rank": Mistake(
+        check="quantile-per-rank",
+        wrong="max(histogram_quantile(0.95, rate(llm_time_to_first_token_seconds_bucket[5m])))",
+        right="max(histogram_quantile(0.95, sum without (rank) (rate(llm_time_to_first_token_seconds_bucket[5m]))))",
+        at="histogram_quantile",
+    ),
+    "the largest bucket of all replicas": Mistake(
+        check="bucket-maximum",
+        wrong="histogram_quantile(0.99, max by (le) (rate(llm_time_to_first_token_seconds_bucket[5m])))",
+        right="histogram_quantile(0.99, sum by (le) (rate(llm_time_to_first_token_seconds_bucket[5m])))",
+        at="max",
+    ),
+    "a mean of quantiles": Mistake(
+        check="averaged-ratio",
+        wrong="avg(model:llm_ttft_seconds:p95_5m)",
+        right="max(model:llm_ttft_seconds:p95_5m)",
+        at="avg",
+    ),
+    "a mean of ratios over time": Mistake(
+        check="averaged-ratio",
+        wrong="avg_over_time(model:llm_slo_burn:rate5m[1h])",
+        right="max_over_time(model:llm_slo_burn:rate5m[1h])",
+        at="avg_over_time",
+    ),
+    "a difference of quantiles": Mistake(
+        check="difference-of-quantiles",
+        wrong="model:llm_ttft_seconds:p95_5m - model:llm_itl_seconds:p95_5m",
+        right="model:llm_ttft_total:rate5m - model:llm_itl_total:rate5m",
+        at="-",
+    ),
+    "a product of shares": Mistake(
+        check="product-of-ratios",
+        wrong="(model:llm_ttft_good:rate5m / model:llm_ttft_total:rate5m)"
+        " * (model:llm_itl_good:rate5m / model:llm_itl_total:rate5m)",
+        right="(model:llm_ttft_good:rate5m / model:llm_ttft_total:rate5m) * 100",
+        at="*",
+    ),
+    "a quantile that is not something": Mistake(
+        check="negated-comparison",
+        wrong="histogram_quantile(0.9, sum by (le) (rate(llm_time_to_first_token_seconds_bucket[5m]))) != 2",
+        right="histogram_quantile(0.9, sum by (le) (rate(llm_time_to_first_token_seconds_bucket[5m]))) > 2",
+        at="!=",
+    ),
+    "a comparison of a quantile that does not hold": Mistake(
+        check="negated-comparison",
+        wrong="(histogram_quantile(0.9, sum by (le) (rate(llm_time_to_first_token_seconds_bucket[5m])))"
+        " <= bool 2) == 0",
+        right="(model:llm_ttft_seconds:p95_5m <= bool 2) == 0",
+        at="==",
+    ),
+    "models but for those whose ratio is good": Mistake(
+        check="negated-comparison",
+        wrong="model:llm_replicas:count unless model:llm_ttft_good:rate5m / model:llm_ttft_total:rate5m > 0.9",
+        right="model:llm_replicas:count unless model:llm_ttft_good:rate5m / (model:llm_ttft_total:rate5m > 0) > 0.9",
+        at="unless",
+    ),
+    "a burn rate that the objective cannot reach": Mistake(
+        check="impossible-threshold",
+        wrong="(1 - model:llm_ttft_good:rate1h / (model:llm_ttft_total:rate1h > 0)) > 14.4 * 0.1",
+        right="(1 - model:llm_ttft_good:rate1h / (model:llm_ttft_total:rate1h > 0)) > 14.4 * 0.05",
+        at="> 14.4",
+    ),
+    "a recorded burn rate that the objective cannot reach": Mistake(
+        check="impossible-threshold",
+        wrong='model:llm_slo_burn:rate1h{slo="ttft"} > 201',
+        right='model:llm_slo_burn:rate1h{slo="ttft"} > 14.4',
+        at="> 201",
+    ),
+    "a share of errors above all": Mistake(
+        check="impossible-threshold",
+        wrong='sum(rate(llm_requests_finished_total{outcome="error"}[5m]))'
+        " / sum(rate(llm_requests_finished_total[5m])) >= 5",
+        right='sum(rate(llm_requests_finished_total{outcome="error"}[5m]))'
+        " / sum(rate(llm_requests_finished_total[5m])) >= 0.05",
+        at=">=",
+    ),
+    "a quantile above the last bound": Mistake(
+        check="impossible-threshold",
+        wrong="model:llm_ttft_seconds:p95_5m > 3000",
+        right="model:llm_ttft_seconds:p95_5m > 2000",
+        at=">",
+    ),
+    "a quantile below the first bound": Mistake(
+        check="below-first-bound",
+        wrong="histogram_quantile(0.99, sum by (le) (rate(llm_request_queue_seconds_bucket[5m]))) > 0.2",
+        right="histogram_quantile(0.99, sum by (le) (rate(llm_request_queue_seconds_bucket[5m]))) > 0.3",
+        at=">",
+    ),
+    "a fallback that joins nothing": Mistake(
+        check="zero-without-labels",
+        wrong="sum by (model) (llm_requests_waiting) or vector(0)",
+        right="sum(llm_requests_waiting) or vector(0)",
+        at="vector",
+    ),
+    "sides that have different labels": Mistake(
+        check="different-labels",
+        wrong="sum by (model) (llm_requests_waiting) / sum by (model, replica) (llm_request_slots)",
+        right="sum by (model) (llm_requests_waiting) / sum by (model) (llm_request_slots)",
+        at="/",
+    ),
+    "a sample for every rank": Mistake(
+        check="per-rank",
+        wrong="llm_kv_cache_usage_ratio > 0.9",
+        right="max without (rank) (llm_kv_cache_usage_ratio) > 0.9",
+        at=">",
+    ),
+}
+
+_RIGHT = """
+- alert: ModelIdle
+  expr: sum by (model) (max_over_time(llm_requests_running[5m])) == 0
+  for: 5m
+  labels: {severity: ticket}
+  annotations: {summary: "{{ $labels.model }} is idle", runbook_url: "http://wiki/idle"}
+"""
+
+RULES = {
+    "an alert without a severity": ("severity", ("{severity: ticket}", "{team: llm}")),
+    "an alert of a severity that nobody hears": ("severity", ("ticket", "critical")),
+    "an alert that says nothing": ("summary", ("summary:", "title:")),
+    "an alert without a runbook": ("runbook", ("runbook_url:", "more:")),
+    "an alert whose label changes with the value": ("value-in-label", ("ticket}", 'ticket, now: "{{ $value }}"}')),
+    "a text about a label that is not there": ("unknown-label-in-text", ("$labels.model", "$labels.replica")),
+    "an absence that does not say whose": (
+        "lost-labels",
+        ("sum by (model) (max_over_time(llm_requests_running[5m])) == 0", 'absent(up{job="exporter"} == 1)'),
+        ("{{ $labels.model }}", "it"),
+    ),
+    "a wait that a failed scrape starts anew": (
+        "interrupted-wait",
+        ("sum by (model) (max_over_time(llm_requests_running[5m])) == 0", "llm_replica_up == 0"),
+    ),
+}
+"""claim -> the check, and what to replace in an alert that is right."""
+
+
+def alert(*replacements: tuple[str, str]) -> str:
+    """Write a rule file with the alert that is right, or with a mistake put into it."""
+    text = _RIGHT
+    for old, new in replacements:
+        assert old in text
+        text = text.replace(old, new)
+    return "groups:\n- name: own\n  rules:" + text.replace("\n", "\n  ")
