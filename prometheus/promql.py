@@ -228,6 +228,19 @@ class Expr:
         """Drop the series that another side has, compared by all labels or by those named."""
         return self._set("unless", others, on)
 
+    def per(self, info: "Expr", on: tuple[Label, ...]) -> "Expr":
+        """Repeat each sample for every series of `info`, constant 1, that agrees in the labels named; under its labels.
+
+        `self` may have one sample per value of those labels, or Prometheus refuses to answer.
+        """
+        self._refuse_counter("*")
+        self._require(*on)
+        info._require(*on)  # noqa: SLF001 - of the same class
+        binding = _BINDING["*"]
+        word = f" * on ({', '.join(label.name for label in on)}) group_left () "
+        parts = (*_operand(info, binding), word, *_operand(self, binding + 1))
+        return Expr(parts=parts, labels=info.labels, binding=binding)
+
     def _binary(self, operator: str, right: "Expr | Number") -> "Expr":
         self._refuse_counter(operator)
         if isinstance(right, Expr):

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from exporter.fleet import Fleet
-from prometheus import indicators, recording
+from prometheus import hardware, indicators, recording
 from prometheus.deployment import Deployment
 from prometheus.scrape_config import scrape_config
 from prometheus.series import RecordingRule, RuleGroup
@@ -44,7 +44,7 @@ def yaml_text(document: object) -> str:
 
 def artefacts(fleet: Fleet, deployment: Deployment) -> dict[str, str]:
     """Return the files of this stage: path from the root -> text."""
-    rules = {"indicators": indicators.groups(fleet.slos), "boards": recording.groups()}
+    rules = {"indicators": indicators.groups(fleet.slos), "boards": recording.groups(), "hardware": hardware.groups()}
     return {
         "prometheus/generated/prometheus.yml": yaml_text(scrape_config(deployment)),
         **{

@@ -7,7 +7,7 @@ discovery with all their labels, so there is no relabelling here that could make
 from datetime import timedelta
 
 from prometheus.deployment import Deployment
-from prometheus.windows import INTERVAL
+from prometheus.windows import INTERVAL, TimeScale
 
 __all__ = ["DISCOVERY_INTERVAL", "RULE_FILES", "scrape_config"]
 
@@ -30,19 +30,19 @@ def scrape_config(deployment: Deployment) -> dict[str, object]:
         "rule_files": list(RULE_FILES),
         "alerting": {"alertmanagers": [{"static_configs": [{"targets": [addresses.alertmanager]}]}]},
         "scrape_configs": [
-            {
-                "job_name": "replicas",
-                "http_sd_configs": [
-                    {
-                        "url": f"http://{addresses.exporter}/targets",
-                        "refresh_interval": scale.text(DISCOVERY_INTERVAL),
-                    }
-                ],
-            },
+            _discovered("replicas", f"http://{addresses.exporter}/targets", scale),
+            _discovered("gpu", f"http://{addresses.exporter}/gpu/targets", scale),
             _static("exporter", addresses.exporter),
             _static("prometheus", addresses.prometheus),
             _static("alertmanager", addresses.alertmanager),
         ],
+    }
+
+
+def _discovered(job: str, url: str, scale: TimeScale) -> dict[str, object]:
+    return {
+        "job_name": job,
+        "http_sd_configs": [{"url": url, "refresh_interval": scale.text(DISCOVERY_INTERVAL)}],
     }
 
 

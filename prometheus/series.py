@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from exporter.catalogue import Kind, Label, Metric, bound_text
+from exporter.catalogue import Group, Kind, Label, Metric, bound_text
 from prometheus.promql import LE, TARGET_LABELS, Expr, Matcher, PromQLError, Shape
 
 __all__ = ["Recorded", "RecordingRule", "RuleGroup", "buckets", "events", "select", "within"]
@@ -48,7 +48,8 @@ def _require_histogram(metric: Metric) -> None:
 
 
 def _labels(metric: Metric, *more: Label) -> tuple[Label, ...]:
-    return (*metric.labels, *TARGET_LABELS, *more)
+    of_target = () if metric.group is Group.GPU else TARGET_LABELS  # cards are on the page of a host
+    return (*metric.labels, *of_target, *more)
 
 
 def _selector(name: str, labels: Iterable[Label], shape: Shape, matchers: tuple[Matcher, ...]) -> Expr:

@@ -10,7 +10,7 @@ import yaml
 from alerts import objectives
 from exporter.catalogue import METRICS, Kind
 from exporter.objectives import Slos
-from prometheus import indicators, recording
+from prometheus import hardware, indicators, recording
 from running.tools import Tool
 
 __all__ = ["known_series", "series_of", "unparsed"]
@@ -21,7 +21,7 @@ _QUOTED = re.compile(r'"[^"]*"')
 
 def known_series() -> set[str]:
     """Answer every series of ours that exists: scraped, recorded, and Prometheus' record of alerts."""
-    groups = (*indicators.groups(Slos()), *recording.groups(), *objectives.groups(Slos()))
+    groups = (*indicators.groups(Slos()), *recording.groups(), *hardware.groups(), *objectives.groups(Slos()))
     recorded = {rule.recorded.name for group in groups for rule in group.rules}
     plain = {metric.name for metric in METRICS if metric.kind is not Kind.HISTOGRAM}
     parts = {

@@ -65,7 +65,8 @@ def test_prometheus_asks_the_exporter_for_its_targets(addresses: Addresses, expo
     text = artefacts(MIXED, Deployment(addresses=addresses))["prometheus/generated/prometheus.yml"]
     jobs = {job["job_name"]: job for job in yaml.safe_load(text)["scrape_configs"]}
     assert jobs["replicas"]["http_sd_configs"][0]["url"] == f"http://{exporter}/targets"
-    assert set(jobs) == {"replicas", "exporter", "prometheus", "alertmanager"}
+    assert jobs["gpu"]["http_sd_configs"][0]["url"] == f"http://{exporter}/gpu/targets"
+    assert set(jobs) == {"replicas", "gpu", "exporter", "prometheus", "alertmanager"}
 
 
 def test_no_label_is_dropped_or_rewritten_on_the_way_in() -> None:
@@ -78,8 +79,9 @@ def test_the_time_scale_divides_durations_and_changes_nothing_else() -> None:
     duration = r"\b\d+(ms|s|m|h|d)\b"
     for path, text in real.items():
         if path.endswith(".yml"):
-            # Counts of seconds in the traffic floor are spans too.
-            blank = [re.sub(rf"{duration}|\* [\d.]+ >=", "", each) for each in (text, scaled[path])]
+            # Counts of seconds in the traffic floor, and ages, are spans too.
+            spans = rf"{duration}|\* [\d.]+ (?=>=|/)|(?<=< )[\d.]+(?=\))"
+            blank = [re.sub(spans, "", each) for each in (text, scaled[path])]
             assert blank[0] == blank[1]
 
 
