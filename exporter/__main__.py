@@ -13,6 +13,7 @@ from exporter.drain_command import add_drain_commands
 from exporter.fleet import Fleet, load
 from exporter.serve import run
 from exporter.service import Options, Service
+from exporter.web import Web
 
 __all__ = ["main"]
 
@@ -58,6 +59,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="token that a request must carry to change anything; without it nothing can be changed",
     )
+    serve.add_argument(
+        "--web-config-file",
+        type=Path,
+        metavar="FILE",
+        help="TLS, client certificates and users, as Prometheus' exporters are told them",
+    )
     serve.set_defaults(run=_serve)
     check = commands.add_parser("check", parents=[fleet], help="read the fleet file and say whether it can be used")
     check.set_defaults(run=_check)
@@ -71,8 +78,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(asked: argparse.Namespace) -> int:
-    fleet = load(asked.fleet)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    fleet = load(asked.fleet)
+    web = Web(asked.web_config_file) if asked.web_config_file is not None else None
     options = Options(
         fleet=asked.fleet,
         state_dir=asked.state_dir,
@@ -82,7 +90,7 @@ def _serve(asked: argparse.Namespace) -> int:
     )
     host, port = asked.listen
     try:
-        run(options, fleet, host, port)
+        run(options, fleet, host, port, web)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error
         print(f"cannot serve on {host}:{port}: {reason}; stop what holds it, or give another --listen", file=sys.stderr)  # noqa: T201

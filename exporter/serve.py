@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from exporter.fleet import Fleet
 from exporter.server import app
 from exporter.service import Options
+from exporter.web import Web
 
 __all__ = ["run"]
 
@@ -34,7 +35,7 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def run(options: Options, fleet: Fleet, host: str, port: int) -> None:
+def run(options: Options, fleet: Fleet, host: str, port: int, web: Web | None = None) -> None:
     """Serve until a signal ends it; raise OSError if the address cannot be listened on."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)  # uvicorn acts on it, then gives it back to us: nothing is left to do
@@ -42,7 +43,8 @@ def run(options: Options, fleet: Fleet, host: str, port: int) -> None:
     with socket.create_server((host, port), family=family, backlog=2048) as listening:
         if options.state_dir is not None:
             options.state_dir.mkdir(parents=True, exist_ok=True)
-        application = app(options, fleet)
+        application = app(options, fleet, web)
+        front = web.front() if web is not None else None
         config = uvicorn.Config(
             application,
             access_log=False,
@@ -52,6 +54,8 @@ def run(options: Options, fleet: Fleet, host: str, port: int) -> None:
             server_header=False,
             date_header=False,
             proxy_headers=False,  # who changes something is the peer, not what a header claims
+            ssl_context_factory=(lambda *_: front) if front is not None else None,
         )
-        _log.info("watching %d replicas, listening on http://%s:%d", len(fleet.replicas), host, port)
+        scheme = "http" if front is None else "https"
+        _log.info("watching %d replicas, listening on %s://%s:%d", len(fleet.replicas), scheme, host, port)
         _Server(application, config).run([listening])

@@ -10,6 +10,7 @@ from pathlib import Path
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
+from exporter.basic_auth import BasicAuth
 from exporter.drain_routes import add_drain_routes
 from exporter.expose import CONTENT_TYPE
 from exporter.fleet import Fleet, FleetError
@@ -18,6 +19,7 @@ from exporter.landing import landing
 from exporter.service import Options, Service
 from exporter.upkeep import Upkeep
 from exporter.watch import AbandonedError
+from exporter.web import Web
 
 __all__ = ["app", "budget"]
 
@@ -30,13 +32,13 @@ _PAGE_HEADERS = {
 }
 
 
-def app(options: Options, fleet: Fleet) -> FastAPI:
+def app(options: Options, fleet: Fleet, web: Web | None = None) -> FastAPI:
     """Build the application; connections open and close with its lifespan."""
 
     @asynccontextmanager
     async def lifespan(served: FastAPI) -> AsyncIterator[None]:
         service = served.state.service = Service(options, fleet)
-        upkeep = Upkeep(service)
+        upkeep = Upkeep(service, web)
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, upkeep.reload_now)
         yield
         await upkeep.close()
@@ -65,6 +67,8 @@ def app(options: Options, fleet: Fleet) -> FastAPI:
     application.add_api_route("/runbooks/", _runbooks, methods=["GET", "HEAD"])
     application.add_api_route("/runbooks/{name}", _runbook, methods=["GET", "HEAD"])
     add_drain_routes(application)
+    if web is not None:
+        application.add_middleware(BasicAuth, web=web)
     application.add_api_route("/-/reload", _reload, methods=["POST", "PUT"])
     return application
 
@@ -87,11 +91,11 @@ def _service(request: Request) -> Service:
 
 
 async def _targets(request: Request) -> Response:
-    return JSONResponse(_service(request).targets(_address(request)))
+    return JSONResponse(_service(request).targets(_address(request), request.url.scheme))
 
 
 async def _gpu_targets(request: Request) -> Response:
-    return JSONResponse(_service(request).gpu_targets(_address(request)))
+    return JSONResponse(_service(request).gpu_targets(_address(request), request.url.scheme))
 
 
 def _address(request: Request) -> str:

@@ -119,13 +119,15 @@ class Service:
         """Answer the model of each replica."""
         return map(self.model_of, self.watches.values())
 
-    def targets(self, address: str) -> list[dict[str, Any]]:
+    def targets(self, address: str, scheme: str = "http") -> list[dict[str, Any]]:
         """Answer Prometheus' HTTP service discovery: every replica behind /probe of this address."""
+        secure = {"__scheme__": scheme} if scheme != "http" else {}
         return [
             {
                 "targets": [address],
                 "labels": {
                     **watch.replica.labels,
+                    **secure,
                     "__metrics_path__": "/probe",
                     "__param_target": name,
                     "replica": name,
@@ -136,12 +138,12 @@ class Service:
             for name, watch in self.watches.items()
         ]
 
-    def gpu_targets(self, address: str) -> list[dict[str, Any]]:
+    def gpu_targets(self, address: str, scheme: str = "http") -> list[dict[str, Any]]:
         """Answer Prometheus' HTTP service discovery: /gpu of this address, and of every exporter in fleet.yml."""
         others = [url.partition("//") for url in self.fleet.gpus.exporters]
         return [
             {"targets": [target], "labels": {"__metrics_path__": "/gpu", "__scheme__": scheme}}
-            for target, scheme in ((address, "http"), *((host, scheme.rstrip(":")) for scheme, _, host in others))
+            for target, scheme in ((address, scheme), *((host, scheme.rstrip(":")) for scheme, _, host in others))
         ]
 
     def _model_named(self, name: str) -> str:

@@ -5,6 +5,7 @@ import logging
 from contextlib import suppress
 
 from exporter.service import Service
+from exporter.web import Web
 
 __all__ = ["Upkeep"]
 
@@ -17,8 +18,9 @@ _RETRY = 10.0
 class Upkeep:
     """A task that looks after a service until it is closed. Made inside a running event loop."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, web: Web | None = None) -> None:
         self._service = service
+        self._web = web
         self._asked = asyncio.Event()
         self._read_at = 0.0
         self._task = asyncio.create_task(self._run())
@@ -48,6 +50,8 @@ class Upkeep:
             self._read_at = asyncio.get_running_loop().time()
             await self._service.reload_or_keep()
         await self._service.keep()
+        if self._web is not None:
+            await asyncio.to_thread(self._web.refresh)
 
     def _is_retry_due(self) -> bool:
         return bool(self._service.refused) and asyncio.get_running_loop().time() - self._read_at > _RETRY
