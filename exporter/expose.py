@@ -5,6 +5,7 @@ What does not change from page to page (names, labels, HELP and TYPE lines) is w
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from exporter.catalogue import Metric
 from exporter.numbers import printed
@@ -44,7 +45,8 @@ class Template:
     def render(self, values: Sequence[float]) -> str:
         """Write the page; `values` in the order of the points."""
         pieces = self._pieces.copy()
-        pieces[1::2] = map(printed, values)
+        # Finite numbers need no translation: a page has hundreds of them, and others once in a while.
+        pieces[1::2] = map(repr if isfinite(sum(values)) else printed, values)
         return "".join(pieces)
 
 

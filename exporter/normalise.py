@@ -4,7 +4,6 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from exporter import catalogue
 from exporter.buckets import layouts
 from exporter.catalogue import Metric
 from exporter.dialect import Engine
@@ -61,7 +60,7 @@ class Normaliser:
             missing=known.missing,
             unmapped=known.unmapped,
             dropped=page.dropped + sum(one.samples for one in broken),
-            totals=_totals(known, values),
+            totals={name: sum(values[at] for at in places) for name, places in known.shown.items()},
         )
 
     def _plan(self, series: tuple[Series, ...], engine: Engine, model: str | None) -> Plan:
@@ -82,13 +81,3 @@ def recognise(page: Page) -> Engine | None:
         if any(series.name.startswith(engine.prefixes) for series in page.series):
             return engine
     return next((engine for engine in ENGINES.values() if prefix_of(page.series, engine) is not None), None)
-
-
-def _totals(known: Plan, values: list[float]) -> dict[str, float]:
-    """Add up what the landing page shows of a replica."""
-    shown = (catalogue.REQUESTS_RUNNING, catalogue.REQUESTS_WAITING)
-    totals: dict[str, float] = {}
-    for point, value in zip(known.points, values, strict=True):
-        if point.metric in shown:
-            totals[point.metric.name] = totals.get(point.metric.name, 0.0) + value
-    return totals

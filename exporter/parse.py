@@ -10,6 +10,7 @@ one dictionary look-up, and only an unknown one is read by the grammar.
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import compress
@@ -143,8 +144,9 @@ class Parser:
 
 
 def _decoded(body: bytes) -> str:
+    body = body.removeprefix(BOM_UTF8)
     try:
-        text = body.decode("utf-8-sig")
+        text = body.decode()
     except UnicodeDecodeError:
         text = body.decode("utf-8", "surrogateescape")
     return _CRLF.sub("\n", text) if "\r\n" in text else text

@@ -22,12 +22,15 @@ __all__ = ["Plan", "plan"]
 
 _ORDER: Mapping[str, int] = {metric.name: order for order, metric in enumerate(catalogue.METRICS)}
 
+_SHOWN = (catalogue.REQUESTS_RUNNING, catalogue.REQUESTS_WAITING)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What to do with the values of a page whose series are the planned ones.
 
     `terms[i]` computes the value of `points[i]`: a position in the page's values, or a function of them.
+    `shown` are the places in `points` of the gauges that people see of a replica, by the gauge's name.
     `sleeping` are positions of series that are 1 while the engine sleeps. `missing` are metrics that the engine is
     known to provide and the page has under no known name; if it has none of them, `recognised` is false.
     """
@@ -36,6 +39,7 @@ class Plan:
     points: tuple[Point, ...]
     terms: tuple[Term, ...]
     template: Template
+    shown: Mapping[str, tuple[int, ...]]
     histograms: tuple[Histogram, ...]
     sleeping: tuple[int, ...]
     missing: tuple[Metric, ...]
@@ -72,6 +76,11 @@ def plan(shape: Shape, layouts: Layouts, slos: Slos) -> Plan:
         points=tuple(points),
         terms=tuple(terms),
         template=Template(points),
+        shown={
+            metric.name: tuple(at for at, point in enumerate(points) if point.metric is metric)
+            for metric in _SHOWN
+            if metric.name in provided
+        },
         histograms=tuple(histograms),
         sleeping=_sleeping(shape),
         missing=tuple(metric for metric in expected if metric.name not in provided),

@@ -1,7 +1,6 @@
 """Server: the exporter's HTTP surface. In: requests of Prometheus and people. Out: pages of the service behind it."""
 
 import asyncio
-import math
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
+from starlette.routing import Route
 
 from exporter.basic_auth import BasicAuth
 from exporter.drain_routes import add_drain_routes
@@ -16,15 +16,15 @@ from exporter.expose import CONTENT_TYPE
 from exporter.fleet import Fleet, FleetError
 from exporter.handbook import handbook_page
 from exporter.landing import landing
+from exporter.probe import Probe, budget
 from exporter.service import Options, Service
 from exporter.upkeep import Upkeep
 from exporter.watch import AbandonedError
 from exporter.web import Web
 
-__all__ = ["app", "budget"]
+__all__ = ["app"]
 
 _RUNBOOKS = Path(__file__).resolve().parent.parent / "runbooks"
-_LONGEST = 60.0  # seconds; no reader may keep a scrape open for longer
 _PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'",
@@ -54,7 +54,6 @@ def app(options: Options, fleet: Fleet, web: Web | None = None) -> FastAPI:
     )
     for path, endpoint in (
         ("/targets", _targets),
-        ("/probe", _probe),
         ("/gpu", _gpu),
         ("/gpu/targets", _gpu_targets),
         ("/metrics", _metrics),
@@ -63,6 +62,8 @@ def app(options: Options, fleet: Fleet, web: Web | None = None) -> FastAPI:
     ):
         application.add_api_route(path, endpoint, methods=["GET", "HEAD"])
         application.add_api_route(f"{path}/", endpoint, methods=["GET", "HEAD"])
+    for path in ("/probe", "/probe/"):
+        application.router.routes.append(Route(path, Probe(), methods=["GET", "HEAD"]))
     application.add_api_route("/", _landing, methods=["GET", "HEAD"])
     application.add_api_route("/runbooks/", _runbooks, methods=["GET", "HEAD"])
     application.add_api_route("/runbooks/{name}", _runbook, methods=["GET", "HEAD"])
@@ -71,18 +72,6 @@ def app(options: Options, fleet: Fleet, web: Web | None = None) -> FastAPI:
         application.add_middleware(BasicAuth, web=web)
     application.add_api_route("/-/reload", _reload, methods=["POST", "PUT"])
     return application
-
-
-def budget(header: str | None, default: float) -> float:
-    """Answer the seconds a scrape may take: what Prometheus waits, less a margin for the way back."""
-    try:
-        wanted = float(header) if header is not None else default
-    except ValueError:
-        wanted = default
-    if not (math.isfinite(wanted) and wanted > 0):
-        wanted = default
-    wanted = min(wanted, _LONGEST)
-    return wanted - min(0.5, 0.2 * wanted)
 
 
 def _service(request: Request) -> Service:
@@ -100,21 +89,6 @@ async def _gpu_targets(request: Request) -> Response:
 
 def _address(request: Request) -> str:
     return request.headers.get("host") or ":".join(map(str, request.scope["server"]))
-
-
-async def _probe(request: Request) -> Response:
-    service = _service(request)
-    name = request.query_params.get("target")
-    if name is None:
-        return PlainTextResponse("Name a replica: /probe?target=NAME. The names are on /targets.\n", status_code=400)
-    watch = service.watches.get(name)
-    if watch is None:
-        return PlainTextResponse(f"{service.why_not_here(name)}\n", status_code=404)
-    try:
-        outcome = await service.look(watch, _budget(request))
-    except AbandonedError as error:
-        return PlainTextResponse(f"{error}\n", status_code=503)
-    return Response(outcome.page.encode(), headers={"Content-Type": CONTENT_TYPE})
 
 
 async def _gpu(request: Request) -> Response:

@@ -2,13 +2,26 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from exporter import catalogue
 from exporter.catalogue import Metric
-from exporter.expose import Point, page
+from exporter.expose import Point, Template
 from exporter.failures import Reason, State
 
-__all__ = ["Status", "status_text"]
+__all__ = ["Serving", "Status", "status_text"]
+
+_STATES = tuple(State)
+_REASONS = tuple(Reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """What a replica is for one model; `model` is empty where nobody told it."""
+
+    model: str
+    up: bool
+    state: State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,9 +31,7 @@ class Status:
     `drain_end` is the Unix time at which the drain marker ends, None without a marker.
     """
 
-    model: str
-    up: bool
-    state: State
+    serving: tuple[Serving, ...]
     duration: float
     errors: Mapping[Reason, int]
     dropped: int
@@ -32,27 +43,62 @@ class Status:
 
 def status_text(status: Status) -> str:
     """Write a status as a page."""
-    return page(_samples(status))
+    models = tuple((one.model, one.up) for one in status.serving)
+    drain = () if status.drain_end is None else (status.drain_end,)
+    template = _template(
+        models, status.version or "", status.missing, is_draining=bool(drain), has_unmapped=status.unmapped is not None
+    )
+    return template.render(
+        [
+            *(float(one.up) for one in status.serving),
+            *(float(state is one.state) for one in status.serving for state in _STATES),
+            *(float(bool(drain)) for _ in status.serving),
+            *(end for end in drain for _ in status.serving),
+            *(1.0 for one in status.serving if one.up),
+            status.duration,
+            *(float(status.errors.get(reason, 0)) for reason in _REASONS),
+            *(1.0 for _ in status.missing),
+            *(() if status.unmapped is None else (float(status.unmapped),)),
+            float(status.dropped),
+        ]
+    )
 
 
-def _samples(status: Status) -> Iterator[tuple[Point, float]]:
-    model = ((catalogue.MODEL.name, status.model),)
-    yield Point(metric=catalogue.REPLICA_UP, labels=model), float(status.up)
-    for state in State:
-        labels = (*model, (catalogue.STATE.name, state.value))
-        yield Point(metric=catalogue.REPLICA_STATE, labels=labels), float(state is status.state)
-    yield Point(metric=catalogue.REPLICA_DRAINING, labels=model), float(status.drain_end is not None)
-    if status.drain_end is not None:
-        yield Point(metric=catalogue.DRAIN_EXPIRY, labels=model), status.drain_end
-    if status.up:
-        version = (catalogue.VERSION.name, status.version or "")
-        yield Point(metric=catalogue.REPLICA_INFO, labels=(*model, version)), 1.0
-    yield Point(metric=catalogue.SCRAPE_DURATION), status.duration
-    for reason in Reason:
-        label = (catalogue.SCRAPE_ERROR.name, reason.value)
-        yield Point(metric=catalogue.SCRAPE_ERRORS, labels=(label,)), float(status.errors.get(reason, 0))
-    for metric in status.missing:
-        yield Point(metric=catalogue.MISSING_SERIES, labels=((catalogue.MISSING.name, metric.name),)), 1.0
-    if status.unmapped is not None:
-        yield Point(metric=catalogue.UNMAPPED_SERIES), float(status.unmapped)
-    yield Point(metric=catalogue.DROPPED_SAMPLES), float(status.dropped)
+@lru_cache(maxsize=512)
+def _template(
+    models: tuple[tuple[str, bool], ...],
+    version: str,
+    missing: tuple[Metric, ...],
+    *,
+    is_draining: bool,
+    has_unmapped: bool,
+) -> Template:
+    """Write what does not change from scrape to scrape once; the order is that of the values in `status_text`."""
+    of_models = _points_of_models(models, version, is_draining=is_draining)
+    return Template([*of_models, *_points_of_replica(missing, has_unmapped=has_unmapped)])
+
+
+def _points_of_models(models: tuple[tuple[str, bool], ...], version: str, *, is_draining: bool) -> Iterator[Point]:
+    labels = [((catalogue.MODEL.name, model),) for model, _ in models]
+    for model in labels:
+        yield Point(metric=catalogue.REPLICA_UP, labels=model)
+    for model in labels:
+        for state in _STATES:
+            yield Point(metric=catalogue.REPLICA_STATE, labels=(*model, (catalogue.STATE.name, state.value)))
+    for metric in (catalogue.REPLICA_DRAINING, *([catalogue.DRAIN_EXPIRY] if is_draining else [])):
+        for model in labels:
+            yield Point(metric=metric, labels=model)
+    for model, (_, up) in zip(labels, models, strict=True):
+        if up:
+            yield Point(metric=catalogue.REPLICA_INFO, labels=(*model, (catalogue.VERSION.name, version)))
+
+
+def _points_of_replica(missing: tuple[Metric, ...], *, has_unmapped: bool) -> Iterator[Point]:
+    yield Point(metric=catalogue.SCRAPE_DURATION)
+    for reason in _REASONS:
+        yield Point(metric=catalogue.SCRAPE_ERRORS, labels=((catalogue.SCRAPE_ERROR.name, reason.value),))
+    for metric in missing:
+        yield Point(metric=catalogue.MISSING_SERIES, labels=((catalogue.MISSING.name, metric.name),))
+    if has_unmapped:
+        yield Point(metric=catalogue.UNMAPPED_SERIES)
+    yield Point(metric=catalogue.DROPPED_SAMPLES)

@@ -25,11 +25,12 @@ from exporter.parse import Page, Parser
 from exporter.scrape import Answer, Origin, Scraper
 from exporter.secret import SecretError, SecretFile
 from exporter.shape import model_on
-from exporter.status import Status, status_text
+from exporter.status import Serving, Status, status_text
 
 __all__ = ["AbandonedError", "Outcome", "Stages", "Watch"]
 
 _log = logging.getLogger(__name__)
+_GRACE = 0.05  # seconds; a scrape that is out of time says so itself, and counts it
 _EXTRAS_SHARE = 0.5  # of the time left: a slow extra must not cost the page
 
 
@@ -100,7 +101,7 @@ class Watch:
             self._started = now
             self._task = asyncio.create_task(self._scrape(now + budget))
         task = self._task
-        await asyncio.wait({task}, timeout=budget)
+        await asyncio.wait({task}, timeout=budget + _GRACE)
         if task.cancelled():
             raise AbandonedError(f"the scrape of {self.replica.name} was abandoned: the exporter is stopping")
         if task.done():
@@ -243,9 +244,7 @@ class Watch:
         identity = self.stages.identities.of(self.replica)
         state, drain_end = self._planned(state_of(error))
         status = Status(
-            model=identity.model,
-            up=False,
-            state=state,
+            serving=(Serving(model=identity.model, up=False, state=state),),
             duration=duration,
             errors=self._errors,
             dropped=self._dropped,
@@ -265,9 +264,7 @@ class Watch:
     def _succeeded(self, found: Normalised, engine: Engine, version: str | None, duration: float, at: float) -> Outcome:
         state, drain_end = self._planned(State.SLEEPING if found.sleeping else State.READY)
         status = Status(
-            model=found.model,
-            up=True,
-            state=state,
+            serving=(Serving(model=found.model, up=True, state=state),),
             duration=duration,
             errors=self._errors,
             dropped=self._dropped,

@@ -11,7 +11,7 @@ from exporter.failures import State
 from exporter.normalise import Normaliser, recognise
 from exporter.objectives import Slos
 from exporter.parse import Page, Parser
-from exporter.status import Status, status_text
+from exporter.status import Serving, Status, status_text
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "captures"
 GOLDEN = Path(__file__).parent / "golden"
@@ -45,9 +45,7 @@ def exposed(name: str) -> str:
     page = Page(series=page.series + added, values=page.values + tuple(facts.numbers.values()), dropped=page.dropped)
     found = Normaliser(Slos()).normalise(page, engine, facts.model)
     status = Status(
-        model=found.model,
-        up=True,
-        state=State.SLEEPING if found.sleeping else State.READY,
+        serving=(Serving(model=found.model, up=True, state=State.SLEEPING if found.sleeping else State.READY),),
         duration=0.25,
         errors={},
         dropped=found.dropped,

@@ -8,14 +8,15 @@ import pytest
 from exporter.engines import ENGINES
 from exporter.failures import Reason, State
 from exporter.fleet import load
-from exporter.status import Status, status_text
+from exporter.status import Serving, Status, status_text
 from exporter.telemetry import Telemetry
 from running.tools import Tool
 from tests.exporter.captured import GOLDEN
 
 ROOT = Path(__file__).parents[2]
 FAILED = Status(
-    model='odd "name"\\\n', up=False, state=State.BROKEN, duration=1.5, errors={Reason.PARSE: 3}, dropped=7,
+    serving=(Serving(model='odd "name"\\\n', up=False, state=State.BROKEN),),
+    duration=1.5, errors={Reason.PARSE: 3}, dropped=7,
     missing=ENGINES["vllm"].required,
 )  # fmt: skip
 

@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from exporter.expose import CONTENT_TYPE
-from exporter.server import budget
+from exporter.probe import budget
 from running.ports import free_port
 from tests.exporter.captured import capture
 from tests.exporter.pages import served
