@@ -7,6 +7,7 @@ if there is a difference without a reason.
 
 import argparse
 import asyncio
+import signal
 import sys
 import time
 from pathlib import Path
@@ -46,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
         "--prometheus", type=Path, action="append", metavar="PATH", help="a binary (default: every version found)"
     )
     parser.add_argument(
-        "--targets", type=int, default=1000, help="targets, each scraped once a second (default: %(default)s)"
+        "--targets", type=int, default=600, help="targets, each scraped once a second (default: %(default)s)"
     )
     return parser
 
@@ -86,4 +87,8 @@ def report(total: Comparison, findings: list[Finding], rate: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that Prometheus is stopped, too
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

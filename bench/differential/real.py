@@ -29,7 +29,8 @@ _INTERVAL_SECONDS = 1.0
 _SLOW_SECONDS = 0.8  # a scrape that took this long may have run out of time, which is no verdict on its page
 _CLOCK_SECONDS = 0.01  # Prometheus rounds time stamps, by up to 2 ms
 _SETTLE_SECONDS = 0.25  # from a page's last byte until its samples can be queried
-_TRIES = 8
+_PATIENCE_SECONDS = 120  # for all pages of a batch to be fetched
+_TRIES = 30  # a machine that is busy for a while must not end a long comparison
 _OURS = "zz"  # value of the labels that Prometheus adds to every series, and their prefix
 _TARGET = "zz_target"
 _ADDED = {("job", _OURS), ("instance", _OURS)}
@@ -45,7 +46,7 @@ _REPORTS = frozenset(
 
 
 class LostPagesError(Exception):
-    """Prometheus gave no verdict on some pages, however often they were offered: the machine is too busy."""
+    """Prometheus gave no verdict on some pages, however often they were offered."""
 
 
 @dataclass(slots=True)
@@ -93,15 +94,13 @@ class RealPrometheus:
         for _ in range(_TRIES):
             missing = [index for index in range(len(pages)) if index not in verdicts]
             if not missing:
-                break
+                return [verdicts[index] for index in range(len(pages))]
             found = await self._try([pages[index] for index in missing])
             verdicts.update((missing[index], verdict) for index, verdict in found.items())
-        else:
-            raise LostPagesError(
-                f"no verdict on {len(pages) - len(verdicts)} of {len(pages)} pages after {_TRIES} scrapes each: "
-                f"scrapes took over {_SLOW_SECONDS} s, so this machine is too busy; try fewer targets"
-            )
-        return [verdicts[index] for index in range(len(pages))]
+        raise LostPagesError(
+            f"no verdict on {len(pages) - len(verdicts)} of {len(pages)} pages after {_TRIES} scrapes each: "
+            f"scrapes took over {_SLOW_SECONDS} s, so this machine is too busy; try fewer targets"
+        )
 
     async def explain(self, page: Exposition) -> str:
         """Answer what Prometheus says about a page that it refuses."""
@@ -118,7 +117,12 @@ class RealPrometheus:
     async def _try(self, pages: Sequence[Exposition]) -> dict[int, Verdict]:
         started = time.time()
         batch = self._pages.offer(pages)
-        await batch.complete.wait()
+        try:
+            await asyncio.wait_for(batch.complete.wait(), _PATIENCE_SECONDS)
+        except TimeoutError:
+            raise LostPagesError(
+                f"Prometheus fetched {len(batch.handed)} of {len(pages)} pages in {_PATIENCE_SECONDS} s; has it crashed?"
+            ) from None
         await asyncio.sleep(_SETTLE_SECONDS)
         scrapes = await self._scrapes_since(started - _CLOCK_SECONDS)
         found = {page.index: scrapes.verdict(page, self._pages.requests[page.target]) for page in batch.handed}

@@ -18,7 +18,7 @@ from running.tools import Tool
 
 __all__ = ["Finding", "Size", "run"]
 
-_EXPLAINED = 5  # differences that are shrunk; one cause makes many
+_EXPLAINED = 3  # differences that are shrunk; one cause makes many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Size:
     """How much to compare, and how many pages are under way."""
 
     pages: int
-    targets: int = 1000
+    targets: int = 600
     batch: int = 1000
     batches_at_once: int = 3
     pages_per_prometheus: int = 25_000
