@@ -121,7 +121,7 @@ class RealPrometheus:
             await asyncio.wait_for(batch.complete.wait(), _PATIENCE_SECONDS)
         except TimeoutError:
             raise LostPagesError(
-                f"Prometheus fetched {len(batch.handed)} of {len(pages)} pages in {_PATIENCE_SECONDS} s; has it crashed?"
+                f"Prometheus fetched {len(batch.handed)} of {len(pages)} pages in {_PATIENCE_SECONDS} s: has it died?"
             ) from None
         await asyncio.sleep(_SETTLE_SECONDS)
         scrapes = await self._scrapes_since(started - _CLOCK_SECONDS)
