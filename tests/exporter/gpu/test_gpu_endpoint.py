@@ -14,7 +14,7 @@ import requests
 from exporter.expose import CONTENT_TYPE
 from running.processes import Process
 from running.tools import Tool
-from tests.exporter.gpu.fake_nvml import FakeNvml, uuid
+from simulator.fake_nvml import FakeNvml, uuid
 from tests.exporter.pages import served
 from tests.exporter.serving import exporter
 

@@ -11,7 +11,7 @@ import pytest
 from exporter.catalogue import ROW_KIND, THROTTLE
 from exporter.gpu.reading import Card, Failure, Snapshot
 from exporter.gpu.worker import Worker
-from tests.exporter.gpu.fake_nvml import GIBIBYTE, FakeNvml, uuid
+from simulator.fake_nvml import GIBIBYTE, FakeNvml, uuid
 from tests.exporter.gpu.numbers import numbers
 
 FIRST, SECOND = uuid(0), uuid(1)

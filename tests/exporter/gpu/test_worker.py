@@ -12,7 +12,7 @@ import exporter.gpu.worker
 from exporter.gpu.reading import Failure, Snapshot
 from exporter.gpu.wire import line
 from exporter.gpu.worker import Worker
-from tests.exporter.gpu.fake_nvml import FakeNvml
+from simulator.fake_nvml import FakeNvml
 
 ANSWER = line(Snapshot())
 

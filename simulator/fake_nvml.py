@@ -1,13 +1,18 @@
-"""The fake NVML: compiled once, and a script that says what its cards say."""
+"""The fake NVML: NVIDIA's driver library for machines without a card, for tests, drills and benchmarks.
 
+In: what each card says, and its faults. Out: a shared library under the real one's name, and the script that it reads.
+"""
+
+import atexit
 import functools
-import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+__all__ = ["GIBIBYTE", "HEALTHY", "FakeNvml", "library", "uuid"]
 
 _SOURCE = Path(__file__).with_name("fake_nvml.c")
 GIBIBYTE = 2**30
@@ -43,28 +48,18 @@ HEALTHY: Mapping[str, object] = {
 def library() -> Path:
     """Compile the library; answer the folder that holds it under the real one's name."""
     compiler = shutil.which("gcc") or shutil.which("cc")
-    assert compiler, "these tests compile a fake of NVIDIA's library: install gcc"
+    if compiler is None:
+        raise FileNotFoundError("the fake of NVIDIA's library has to be compiled: install gcc")
     folder = Path(tempfile.mkdtemp(prefix="fake-nvml-"))
     target = folder / "libnvidia-ml.so.1"
-    command = [
-        compiler,
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-O1",
-        "-shared",
-        "-fPIC",
-        "-o",
-        str(target),
-        str(_SOURCE),
-        "-lpthread",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    options = ["-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
+    subprocess.run([compiler, *options, "-o", str(target), str(_SOURCE), "-lpthread"], check=True)  # noqa: S603 - ours
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
 def uuid(index: int) -> str:
+    """Answer the uuid of a healthy script's card."""
     return f"GPU-{index:08d}-0000-4000-8000-000000000000"
 
 
@@ -77,6 +72,7 @@ class FakeNvml:
 
     @classmethod
     def healthy(cls, folder: Path, cards: int = 2) -> "FakeNvml":
+        """Write a script of cards that are well."""
         fake = cls(file=folder / "nvml.script")
         fake.say({"driver": "570.172.08", "count": cards})
         for index in range(cards):
@@ -88,6 +84,7 @@ class FakeNvml:
         self.say({f"gpu{index}.{key}": value for key, value in values.items()})
 
     def say(self, keys: Mapping[str, object]) -> None:
+        """Change keys of the script; the library in use reads it anew. None takes a key away."""
         self.keys |= keys
         text = "".join(f"{key}={value}\n" for key, value in self.keys.items() if value is not None)
         whole = self.file.with_suffix(".new")
@@ -98,6 +95,3 @@ class FakeNvml:
     def environment(self) -> dict[str, str]:
         """What a process needs so that its NVML is this one."""
         return {"LD_LIBRARY_PATH": str(library()), "FAKE_NVML": str(self.file)}
-
-    def use(self) -> dict[str, str]:
-        return os.environ | self.environment
