@@ -13,6 +13,7 @@ from exporter.drain_command import add_drain_commands
 from exporter.fleet import Fleet, load
 from exporter.serve import run
 from exporter.service import Options, Service
+from exporter.shard import Shard
 from exporter.web import Web
 
 __all__ = ["main"]
@@ -65,6 +66,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="TLS, client certificates and users, as Prometheus' exporters are told them",
     )
+    serve.add_argument(
+        "--shard",
+        type=_shard,
+        default=Shard(),
+        metavar="I/N",
+        help="watch part I of N of the fleet, so that N exporters share it (default: 1/1)",
+    )
     serve.set_defaults(run=_serve)
     check = commands.add_parser("check", parents=[fleet], help="read the fleet file and say whether it can be used")
     check.set_defaults(run=_check)
@@ -87,6 +95,7 @@ def _serve(asked: argparse.Namespace) -> int:
         min_interval=asked.min_interval,
         timeout=asked.timeout,
         admin_token_file=asked.admin_token_file,
+        shard=asked.shard,
     )
     host, port = asked.listen
     try:
@@ -138,6 +147,13 @@ def _address(text: str) -> tuple[str, int]:
     if not host or not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004
         raise argparse.ArgumentTypeError(f"expected HOST:PORT, got {text!r}")
     return host.strip("[]"), int(port)
+
+
+def _shard(text: str) -> Shard:
+    try:
+        return Shard.read(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _duration(text: str) -> float:

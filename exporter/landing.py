@@ -94,6 +94,8 @@ def landing(service: Service) -> str:
         waiting=_sum(outcome.waiting for outcome in seen),
         refused=service.refused,
         version=__version__,
+        shard=service.options.shard,
+        elsewhere=len(service.fleet.replicas) - len(rows),
     )
 
 

@@ -60,5 +60,8 @@ def run(options: Options, fleet: Fleet, host: str, port: int, web: Web | None = 
             ssl_context_factory=(lambda *_: front) if front is not None else None,
         )
         scheme = "http" if front is None else "https"
-        _log.info("watching %d replicas, listening on %s://%s:%d", len(fleet.replicas), scheme, host, port)
+        watched = sum(options.shard.has(replica.name) for replica in fleet.replicas)
+        _log.info(
+            "watching %d of %d replicas, listening on %s://%s:%d", watched, len(fleet.replicas), scheme, host, port
+        )
         _Server(application, config).run([listening])

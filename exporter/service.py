@@ -5,19 +5,20 @@ import logging
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from exporter.admin import AdminToken
 from exporter.changes import FleetFiles
 from exporter.drain import Drains
-from exporter.fleet import Fleet, FleetError, load
+from exporter.fleet import Fleet, FleetError, Replica, load
 from exporter.gpu.collector import Collector
 from exporter.identity import Identities
 from exporter.normalise import Normaliser
 from exporter.parse import Parser
 from exporter.scrape import Scraper
+from exporter.shard import Shard, shard_of
 from exporter.telemetry import Telemetry
 from exporter.watch import Outcome, Stages, Watch
 
@@ -30,7 +31,7 @@ _log = logging.getLogger(__name__)
 class Options:
     """How to serve. `min_interval` and `timeout` in seconds; `timeout` is the budget of a reader that names none.
 
-    Without `admin_token_file` nothing can be changed over HTTP.
+    Without `admin_token_file` nothing can be changed over HTTP. `shard` is the part of the fleet that is watched here.
     """
 
     fleet: Path
@@ -38,6 +39,7 @@ class Options:
     min_interval: float = 1.0
     timeout: float = 10.0
     admin_token_file: Path | None = None
+    shard: Shard = field(default_factory=Shard)
 
 
 class Service:
@@ -80,7 +82,7 @@ class Service:
                 self._refuse(str(error))
                 raise
             self._use(fleet)
-            _log.info("fleet reloaded: %d replicas", len(fleet.replicas))
+            _log.info("fleet reloaded: %d replicas", len(self.watches))
 
     async def reload_or_keep(self) -> None:
         """Read the fleet's files again; what is wrong with them is logged and shown, not raised."""
@@ -109,7 +111,13 @@ class Service:
 
     def why_not_here(self, name: str) -> str:
         """Say why no replica of that name is watched here; empty where one is."""
-        return "" if name in self.watches else f"No replica is named {name[:80]!a} in the fleet file."
+        if name in self.watches:
+            return ""
+        if name not in self._replicas:
+            return f"No replica is named {name[:80]!a} in the fleet file."
+        here = self.options.shard
+        there = Shard(number=shard_of(name, here.count), count=here.count)
+        return f"Replica {name} is watched by the exporter of shard {there}; this one is shard {here}."
 
     def model_of(self, watch: Watch) -> str:
         """Answer a replica's model, configured or learned; empty where nobody told it."""
@@ -147,11 +155,14 @@ class Service:
         ]
 
     def _model_named(self, name: str) -> str:
-        return self.model_of(self.watches[name])
+        return self._identities.of(self._replicas[name]).model
 
     def _engine_label(self, watch: Watch) -> dict[str, str]:
         engine = self._identities.of(watch.replica).engine
         return {"engine": engine} if engine else {}
+
+    def _is_ours(self, replica: Replica) -> bool:
+        return self.options.shard.has(replica.name)
 
     def _refuse(self, sentence: str) -> None:
         """Show that the fleet's files cannot be used; the log has each reason once, however often they are read."""
@@ -163,6 +174,7 @@ class Service:
     def _use(self, fleet: Fleet) -> None:
         """Take a fleet into use; replicas that did not change keep their counters, running scrapes finish."""
         self.fleet = fleet
+        self._replicas = {replica.name: replica for replica in fleet.replicas}
         self.gpus.use(fleet)
         self._identities.keep_only(frozenset(replica.name for replica in fleet.replicas))
         stages = Stages(
@@ -174,7 +186,7 @@ class Service:
         )
         before = self.watches
         self.watches = {}
-        for replica in fleet.replicas:
+        for replica in filter(self._is_ours, fleet.replicas):
             watch = before.get(replica.name)
             if watch is None or watch.replica != replica:
                 watch = Watch(replica=replica, stages=stages, min_interval=self.options.min_interval)
