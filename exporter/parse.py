@@ -53,6 +53,21 @@ class _Format:
     beginnings: dict[str, Series] = field(default_factory=dict)
     comments: set[str] = field(default_factory=set)
 
+    def known(self, lines: list[str]) -> tuple[list[Series], list[str], int] | None:
+        """Answer what `Parser._read` would if every line of the page is known, as on most pages; else None."""
+        series: list[Series] = []
+        texts: list[str] = []
+        add, add_text, find, comments = series.append, texts.append, self.beginnings.get, self.comments
+        for line in lines:
+            beginning, _, value = line.rpartition(" ")
+            found = find(beginning)
+            if found is not None:
+                add(found)
+                add_text(value)
+            elif line not in comments:
+                return None
+        return series, texts, 0
+
     def is_full(self) -> bool:
         return max(len(self.beginnings), len(self.comments)) > _REMEMBERED
 
@@ -84,7 +99,7 @@ class Parser:
         text = _decoded(body)
         page_format = self._openmetrics if openmetrics else self._text
         lines = lines_before_end(text) if openmetrics else text.split("\n")
-        series, texts, dropped = self._read(lines, page_format, page_format.beginnings)
+        series, texts, dropped = page_format.known(lines) or self._read(lines, page_format, page_format.beginnings)
         values = numbers(texts)
         if values is not None:
             return _page(series, values, dropped)
@@ -149,7 +164,7 @@ def _decoded(body: bytes) -> str:
         text = body.decode()
     except UnicodeDecodeError:
         text = body.decode("utf-8", "surrogateescape")
-    return _CRLF.sub("\n", text) if "\r\n" in text else text
+    return _CRLF.sub("\n", text) if "\r" in text else text
 
 
 def _page(series: Iterable[Series], values: list[float], dropped: int) -> Page:

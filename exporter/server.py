@@ -51,7 +51,11 @@ def app(options: Options, fleet: Fleet, web: Web | None = None) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # asked for at every request, needed by nobody
     )
+    # First in the list, since routes are tried in turn.
+    for path in ("/probe", "/probe/"):
+        application.router.routes.append(Route(path, Probe(), methods=["GET", "HEAD"]))
     for path, endpoint in (
         ("/targets", _targets),
         ("/gpu", _gpu),
@@ -62,8 +66,6 @@ def app(options: Options, fleet: Fleet, web: Web | None = None) -> FastAPI:
     ):
         application.add_api_route(path, endpoint, methods=["GET", "HEAD"])
         application.add_api_route(f"{path}/", endpoint, methods=["GET", "HEAD"])
-    for path in ("/probe", "/probe/"):
-        application.router.routes.append(Route(path, Probe(), methods=["GET", "HEAD"]))
     application.add_api_route("/", _landing, methods=["GET", "HEAD"])
     application.add_api_route("/runbooks/", _runbooks, methods=["GET", "HEAD"])
     application.add_api_route("/runbooks/{name}", _runbook, methods=["GET", "HEAD"])

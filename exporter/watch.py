@@ -24,7 +24,6 @@ from exporter.normalise import Normalised, Normaliser, recognise
 from exporter.parse import Page, Parser
 from exporter.scrape import Answer, Origin, Scraper
 from exporter.secret import SecretError, SecretFile
-from exporter.shape import model_on
 from exporter.status import Serving, Status, status_text
 
 __all__ = ["AbandonedError", "Outcome", "Stages", "Watch"]
@@ -186,10 +185,10 @@ class Watch:
             page = Page(
                 series=(*page.series, *added), values=(*page.values, *facts.numbers.values()), dropped=page.dropped
             )
-        model = self.replica.model or facts.model
-        if model is None and not model_on(page.series, engine):
-            model = self.stages.identities.of(self.replica).model or None
-        normalised = self.stages.normaliser.normalise(page, engine, model)
+        normalise = self.stages.normaliser.normalise
+        normalised = normalise(page, engine, self.replica.model or facts.model)
+        if not normalised.model and (learned := self.stages.identities.of(self.replica).model):
+            normalised = normalise(page, engine, learned)
         if not normalised.recognised:
             raise _foreign(page, engine)
         if normalised.missing and not answer.framed:
