@@ -14,7 +14,9 @@ from dashboards import render as board_files
 from exporter.fleet import Fleet, FleetError, load
 from exporter.reference import metrics_md
 from prometheus import render as prometheus_files
-from prometheus.deployment import COMPOSE, LOCAL, Deployment
+from prometheus.deployment import LOCAL, Deployment
+from prometheus.lint import Severity, lint, vocabulary
+from prometheus.own_rules import FOLDER, own_rules
 from prometheus.windows import TimeScale
 from runbooks import facts as runbook_files
 
@@ -110,6 +112,33 @@ def _time_scale(text: str) -> TimeScale:
     return TimeScale(factor=int(text))
 
 
+def _deployment(arguments: argparse.Namespace) -> Deployment:
+    if not arguments.local:
+        return Deployment(scale=arguments.time_scale)
+    beside = str(arguments.fleet.resolve().parent)
+    return Deployment(addresses=LOCAL, scale=arguments.time_scale, fleet_directory=beside)
+
+
+def _own_rules_hold(path: Path, fleet: Fleet, files: Mapping[str, str]) -> bool:
+    """Judge the operator's own rules, and say what is wrong with them; warnings do not stop anything."""
+    own = {}
+    for file in own_rules(path):
+        try:
+            own[f"{FOLDER}/{file.name}"] = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            print(f"{FOLDER}/{file.name}: cannot be read: {error}; mend the file or move it away", file=sys.stderr)
+            return False
+    if not own:
+        return True
+    found = lint(own, vocabulary(fleet, {path: text for path, text in files.items() if "/rules/" in path}))
+    for problem in found:
+        print(problem, file=sys.stderr)
+    errors = sum(problem.severity is Severity.ERROR for problem in found)
+    if errors:
+        print(f"{FOLDER}: {errors} of your own rules' problems are errors; mend them", file=sys.stderr)
+    return not errors
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     arguments = _arguments(argv)
@@ -118,8 +147,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except FleetError as error:
         print(error, file=sys.stderr)
         return 1
-    deployment = Deployment(addresses=LOCAL if arguments.local else COMPOSE, scale=arguments.time_scale)
-    files = artefacts(fleet, deployment)
+    files = artefacts(fleet, _deployment(arguments))
+    if not _own_rules_hold(arguments.fleet, fleet, files):
+        return 1
     if arguments.check:
         found = problems(files, arguments.out)
         print("\n".join(found) or f"{len(files)} generated files are fresh")

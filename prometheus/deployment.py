@@ -46,9 +46,10 @@ LOCAL = Addresses(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """Where and how fast the product runs."""
+    """Where and how fast the product runs; `fleet_directory` is where Prometheus finds what lies beside fleet.yml."""
 
     addresses: Addresses = COMPOSE
+    fleet_directory: str = "/etc/servewatch"
     scale: TimeScale = field(default_factory=TimeScale)
 
     def reached_by(self, links: Links) -> "Deployment":

@@ -6,6 +6,7 @@ discovery with all their labels, so there is no relabelling here that could make
 
 from datetime import timedelta
 
+from prometheus import own_rules
 from prometheus.deployment import Deployment
 from prometheus.windows import INTERVAL, TimeScale
 
@@ -15,7 +16,7 @@ DISCOVERY_INTERVAL = timedelta(seconds=10)
 """How soon a new line in fleet.yml becomes a target."""
 
 RULE_FILES = ("rules/*.yml", "../../alerts/generated/rules/*.yml")
-"""Relative to prometheus.yml, so that the generated tree can be put anywhere as long as it stays together."""
+"""Generated ones, relative to prometheus.yml, so that the tree can be put anywhere as long as it stays together."""
 
 
 def scrape_config(deployment: Deployment) -> dict[str, object]:
@@ -27,7 +28,7 @@ def scrape_config(deployment: Deployment) -> dict[str, object]:
             "scrape_timeout": scale.text(INTERVAL),
             "evaluation_interval": scale.text(INTERVAL),
         },
-        "rule_files": list(RULE_FILES),
+        "rule_files": [*RULE_FILES, own_rules.pattern(deployment.fleet_directory)],
         "alerting": {"alertmanagers": [{"static_configs": [{"targets": [addresses.alertmanager]}]}]},
         "scrape_configs": [
             _discovered("replicas", f"http://{addresses.exporter}/targets", scale),

@@ -15,7 +15,7 @@ from running.errors import ToolMissingError
 from running.paths import BUILT, ROOT
 from running.tools import Tool
 
-RULES = ("prometheus/generated/rules", "alerts/generated/rules")
+RULES = ("prometheus/generated/rules", "alerts/generated/rules", "rules.d")
 PROMETHEUS_CONFIG = "prometheus/generated/prometheus.yml"
 ALERTMANAGER_CONFIG = "alerts/generated/alertmanager.yml"
 
@@ -38,6 +38,7 @@ def checks(root: Path) -> Iterator[Check]:
     """Answer what there is to check in the checkout; raises ToolMissingError."""
     yield _check("generated files are up to date", sys.executable, "generate.py", "--check")
     yield _check("fleet.yml is valid", sys.executable, "-m", "exporter", "check", "--fleet", "fleet.yml")
+    yield _check("expressions in rules, boards and runbooks mean something", sys.executable, "-m", "prometheus.lint")
     rules = [path for directory in RULES for path in sorted((root / directory).glob("*.yml"))]
     for promtool in _every("promtool"):
         claim = f"{len(rules)} rule files ({promtool})"
@@ -67,6 +68,9 @@ def _holds(check: Check, root: Path) -> bool:
         check=False,
     )
     print(f"{'FAILED' if answer.returncode else 'ok':<7}{check.claim}", flush=True)
+    for warning in () if answer.returncode else answer.stdout.splitlines():
+        if ": warning: " in warning:
+            print(f"       {warning}", flush=True)
     if answer.returncode:
         print(f"$ {' '.join(check.command)}\n{answer.stdout.strip()}\n", flush=True)
     return answer.returncode == 0

@@ -121,11 +121,10 @@ def _generate(fleet_file: Path, directory: Path, time_scale: int) -> None:
     shutil.rmtree(directory, ignore_errors=True)  # rules of an earlier fleet must not be read
     out = ["--out", str(directory), "--local", "--time-scale", str(time_scale)]
     command = [sys.executable, "generate.py", "--fleet", str(fleet_file), *out]
-    generated = subprocess.run(
-        command, cwd=ROOT, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    generated = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     if generated.returncode:
-        raise FleetRefusedError(f"the rules of {fleet_file} cannot be generated:\n{generated.stdout.strip()}")
+        raise FleetRefusedError(f"the rules of {fleet_file} cannot be generated:\n{generated.stderr.strip()}")
+    print(generated.stderr, end="", flush=True)  # warnings about the operator's own rules
 
 
 def _environment(fleet_file: Path, run: Path) -> dict[str, str]:

@@ -103,16 +103,28 @@ def _ignored(text: str, node: yaml.Node) -> Iterator[str]:
     """Yield the checks that comments above or within a rule switch off; each needs a reason."""
     lines = text.splitlines()
     first = node.start_mark.line
-    while first and lines[first - 1].strip().startswith("#"):
+    while first and _is_remark(lines[first - 1]):
         first -= 1
-    last = node.end_mark.line + (1 if node.end_mark.column else 0)
-    for number, line in enumerate(lines[first : last or 1], start=first + 1):
+    for number, line in enumerate(lines[first : _end(node)], start=first + 1):
         found = _IGNORE.search(line)
         if found and not (found["check"] and found["reason"]):
             place = Position(line=number, column=found.start() + 1)
             raise SourceError("a check is ignored without a reason", position=place, fix="# lint ignore: CHECK reason")
         if found:
             yield found["check"]
+
+
+def _end(node: yaml.Node) -> int:
+    """Count the lines up to the end of a value; PyYAML's mark of a block is where the next one begins."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _end(last[1] if isinstance(last, tuple) else last)
+    is_block = isinstance(node, yaml.ScalarNode) and node.style in {"|", ">"}
+    return node.end_mark.line + (0 if is_block else 1)
+
+
+def _is_remark(line: str) -> bool:
+    return not line.strip() or line.lstrip().startswith("#")
 
 
 def _mapping(node: yaml.Node, known: frozenset[str] | None = None) -> Mapping:
