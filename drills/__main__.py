@@ -25,6 +25,7 @@ _DEMO = "model-down"
 _RUNS = ROOT / ".run/drills"
 _TIME_SCALE = 10
 _SCALES = range(1, 61)
+_VERBS = {"page": "page", "ticket": "open a ticket"}
 
 
 def catalogue() -> dict[str, Drill]:
@@ -43,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser(known).parse_args(arguments)
     if options.command == "list":
         for drill in known.values():
-            print(f"{drill.name:<20} {drill.summary}: {drill.page.alertname} must page")
+            print(f"{drill.name:<20} {drill.summary}: {drill.page.alertname} must {_VERBS[drill.page.receiver]}")
         return 0
     names = {"demo": [_DEMO]}.get(options.command) or (list(known) if options.name == "all" else [options.name])
     signal.signal(signal.SIGTERM, _as_interrupt)
@@ -69,7 +70,7 @@ def _drill(drill: Drill, time_scale: int) -> None:
     directory = Path(tempfile.mkdtemp(prefix=f"{drill.name}-", dir=_RUNS))
     try:
         print("starting simulator, exporter, phone, Alertmanager, Prometheus and load …", flush=True)
-        with started(directory, time_scale) as parts:
+        with started(directory, time_scale, cards=drill.cards) as parts:
             print(f"all replicas are up; Prometheus {parts.prometheus.url}, phone {parts.phone.url}", flush=True)
             run(drill, parts)
     except (DrillFailedError, RunningError, requests.RequestException):

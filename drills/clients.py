@@ -5,9 +5,10 @@ from typing import Any
 
 import requests
 
-from drills.model import Fault
+from drills.model import CardFault, Fault
+from simulator.fake_nvml import HEALTHY, FakeNvml
 
-__all__ = ["Message", "Phone", "Prometheus", "Simulator"]
+__all__ = ["Cards", "Message", "Phone", "Prometheus", "Simulator"]
 
 _TIMEOUT = 5.0
 
@@ -64,15 +65,30 @@ class Simulator:
         requests.delete(address, timeout=_TIMEOUT).raise_for_status()
 
 
+class Cards:
+    """The cards of the fake driver."""
+
+    def __init__(self, driver: FakeNvml) -> None:
+        self._driver = driver
+
+    def break_(self, fault: CardFault) -> None:
+        """Let a card say what is wrong."""
+        self._driver.card(fault.card, **fault.says)
+
+    def heal(self, fault: CardFault) -> None:
+        """Let the card say again what a healthy one says."""
+        self._driver.card(fault.card, **{key: HEALTHY.get(key) for key in fault.says})
+
+
 class Phone:
     """The phone of the person on call."""
 
     def __init__(self, url: str) -> None:
         self.url = url
 
-    def pages(self) -> list[Message]:
-        """Answer the pages so far, oldest first."""
-        answer = requests.get(f"{self.url}/api/messages", params={"receiver": "page"}, timeout=_TIMEOUT)
+    def messages(self, receiver: str) -> list[Message]:
+        """Answer what came for a receiver (page, ticket) so far, oldest first."""
+        answer = requests.get(f"{self.url}/api/messages", params={"receiver": receiver}, timeout=_TIMEOUT)
         answer.raise_for_status()
         return [
             Message(

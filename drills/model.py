@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-__all__ = ["Drill", "Expected", "Fault"]
+__all__ = ["CardFault", "Drill", "Expected", "Fault"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,20 +22,38 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CardFault:
+    """What the fake driver says of one card instead of what it says of a healthy one."""
+
+    card: int
+    says: Mapping[str, object]
+
+    def __str__(self) -> str:
+        """Answer it as a person would say it: `card 0 all=!15`."""
+        return f"card {self.card} {' '.join(f'{key}={value}' for key, value in self.says.items())}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """A page that must arrive. `within` is real time: the time scale of a run divides it."""
+    """A page that must arrive, or a ticket. `within` is real time: the time scale of a run divides it."""
 
     alertname: str
     model: str
     within: timedelta
+    receiver: str = "page"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drill:
-    """One drill. Every page that is not `page` fails it; `bad_sample` is a query that answers once the fault shows."""
+    """One drill. Every page that is not `page` fails it; `bad_sample` is a query that answers once the fault shows.
+
+    Where a ticket is expected, no page may come, and no other ticket. `cards` of the replicas have a card each, which
+    the fake driver tells of.
+    """
 
     name: str
     summary: str
-    faults: tuple[Fault, ...]
+    faults: tuple[Fault | CardFault, ...]
     bad_sample: str
     page: Expected
+    cards: int = 0

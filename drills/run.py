@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from drills.clients import Message, Phone, Prometheus, Simulator
-from drills.model import Drill, Expected
+from drills.clients import Cards, Message, Phone, Prometheus, Simulator
+from drills.model import CardFault, Drill, Expected, Fault
 
-__all__ = ["DrillFailedError", "Parts", "Timeline", "run"]
+__all__ = ["DrillFailedError", "Parts", "Timeline", "judge", "judge_quiet", "run"]
 
 _POLL_SECONDS = 0.05
 _RESOLVE_WITHIN = timedelta(minutes=5)  # real time, as `within` is
@@ -44,23 +44,37 @@ class Parts:
     simulator: Simulator
     phone: Phone
     time_scale: float
+    cards: Cards | None = None
+
+    def of(self, fault: Fault | CardFault) -> Callable[[bool], None]:
+        """Answer how to bring a fault about (true) and take it back (false)."""
+        if isinstance(fault, CardFault):
+            if self.cards is None:
+                raise DrillFailedError(f"{fault}: this run has no cards; the drill has to say how many it needs")
+            cards = self.cards
+            return lambda is_broken: cards.break_(fault) if is_broken else cards.heal(fault)
+        return lambda is_broken: self.simulator.break_(fault) if is_broken else self.simulator.heal(fault)
 
 
 def run(drill: Drill, parts: Parts) -> None:
     """Inject the faults, wait for the page, take the faults back, wait for the resolved message; print the timeline."""
-    before = len(parts.phone.pages())
+    receiver = drill.page.receiver
+    before = len(parts.phone.messages(receiver))
+    pages_before = len(parts.phone.messages("page"))
     timeline = Timeline()
     for fault in drill.faults:
-        parts.simulator.break_(fault)
+        parts.of(fault)(True)  # noqa: FBT003 - broken
     timeline.say("fault", drill.summary)
     _watch_page(drill, parts, timeline, before)
     _hold(parts)
     for fault in drill.faults:
-        parts.simulator.heal(fault)
+        parts.of(fault)(False)  # noqa: FBT003 - not broken any more
     timeline.say("healed", "the faults are taken back")
     _watch_recovery(drill, parts, timeline, before)
-    judge(drill.page, parts.phone.pages()[before:])
-    timeline.say("quiet", f"one page, resolved, and nothing else paged ({drill.page.alertname})")
+    judge(drill.page, parts.phone.messages(receiver)[before:])
+    if receiver != "page":
+        judge_quiet(parts.phone.messages("page")[pages_before:])
+    timeline.say("quiet", f"one {receiver}, resolved, and nothing else paged ({drill.page.alertname})")
 
 
 def judge(expected: Expected, pages: Iterable[Message]) -> None:
@@ -72,6 +86,12 @@ def judge(expected: Expected, pages: Iterable[Message]) -> None:
     statuses = [message.status for message in pages]
     if statuses != ["firing", "resolved"]:
         raise DrillFailedError(f"expected {expected.alertname} firing, then resolved; the phone got: {statuses}")
+
+
+def judge_quiet(pages: Iterable[Message]) -> None:
+    """Refuse any page."""
+    for page in pages:
+        raise DrillFailedError(f"nothing should have paged: {page.alertname} {page.model} ({page.summary})")
 
 
 def _watch_page(drill: Drill, parts: Parts, timeline: Timeline, before: int) -> None:
@@ -88,7 +108,7 @@ def _watch_page(drill: Drill, parts: Parts, timeline: Timeline, before: int) -> 
         timeline.say(state, f"{expected.alertname} {expected.model}")
     _wait(lambda: bool(_messages(parts, expected, "firing", before)), f"{expected.alertname} on the phone", left())
     page = _messages(parts, expected, "firing", before)[0]
-    second = timeline.say("page on the phone", page.summary)
+    second = timeline.say(f"{expected.receiver} on the phone", page.summary)
     real = second * parts.time_scale
     timeline.say("", f"that is {real:.0f} s at full time scale, {expected.within.total_seconds():.0f} s allowed")
 
@@ -114,7 +134,7 @@ def _reached(parts: Parts, expected: Expected, state: str) -> bool:
 def _messages(parts: Parts, expected: Expected, status: str, before: int) -> list[Message]:
     return [
         message
-        for message in parts.phone.pages()[before:]
+        for message in parts.phone.messages(expected.receiver)[before:]
         if (message.alertname, message.model, message.status) == (expected.alertname, expected.model, status)
     ]
 

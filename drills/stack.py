@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from drills.clients import Phone, Prometheus, Simulator
+from drills.clients import Cards, Phone, Prometheus, Simulator
 from drills.run import DrillFailedError, Parts
 from exporter import catalogue, fleet
 from generate import artefacts
@@ -22,6 +22,7 @@ from prometheus.windows import TimeScale
 from running import services, tools
 from running.paths import ROOT
 from running.ports import LOOPBACK, free_port
+from simulator.fake_nvml import FakeNvml, uuid
 
 __all__ = ["started"]
 
@@ -36,12 +37,16 @@ _POLL_SECONDS = 0.1
 
 
 @contextmanager
-def started(directory: Path, time_scale: int) -> Iterator[Parts]:
-    """Start everything for the demo fleet, wait until every replica is up, and stop it all at the end."""
+def started(directory: Path, time_scale: int, *, cards: int = 0) -> Iterator[Parts]:
+    """Start everything for the demo fleet, wait until every replica is up, and stop it all at the end.
+
+    With `cards`, so many of its replicas have a card each, of which a fake driver tells.
+    """
     ports = {service.name: free_port() for service in _ORDER if service.port}
-    replicas = _write_demo_fleet(directory)
+    replicas = _write_demo_fleet(directory, cards)
+    driver = FakeNvml.healthy(directory, cards) if cards else None
     _write_configuration(directory, ports, time_scale)
-    settings = _settings(directory, ports)
+    settings = _settings(directory, ports) | (driver.environment if driver else {})
     with ExitStack() as stack:
         for service in _ORDER:
             log = directory / "logs" / f"{service.name}.log"
@@ -51,12 +56,13 @@ def started(directory: Path, time_scale: int) -> Iterator[Parts]:
             simulator=Simulator(_url(ports["simulator"])),
             phone=Phone(_url(ports["phone"])),
             time_scale=time_scale,
+            cards=Cards(driver) if driver else None,
         )
         _wait_until_up(parts.prometheus, replicas)
         yield parts
 
 
-def _write_demo_fleet(directory: Path) -> int:
+def _write_demo_fleet(directory: Path, cards: int) -> int:
     """Write copies of the demo's two files with ports that are free now; return the number of replicas."""
     demo: dict[str, Any] = yaml.safe_load(_DEMO.read_text(encoding="utf-8"))
     operators: dict[str, Any] = yaml.safe_load(_FLEET.read_text(encoding="utf-8"))
@@ -66,6 +72,8 @@ def _write_demo_fleet(directory: Path) -> int:
     operators["replicas"] = [
         entry | {"url": _url(ports[entry["name"]])} for entry in operators["replicas"] if entry["name"] in ports
     ]
+    for index, entry in enumerate(operators["replicas"][:cards]):
+        entry["gpus"] = [uuid(index)]
     (directory / "demo.yml").write_text(yaml.safe_dump(demo), encoding="utf-8")
     (directory / "fleet.yml").write_text(yaml.safe_dump(operators), encoding="utf-8")
     return len(ports)

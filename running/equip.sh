@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 # Debian packages by the program that tells whether they are there.
 declare -A package_of=(
     [make]=make
+    [gcc]=build-essential       # tests and drills of GPUs compile a fake driver
     [chromium]=chromium         # tests of pages in a real browser
     [ip]=iproute2               # tests that start the product in a network of its own
     [python3]=python3

@@ -6,7 +6,7 @@ import pytest
 
 from drills.clients import Message
 from drills.model import Expected
-from drills.run import DrillFailedError, judge
+from drills.run import DrillFailedError, judge, judge_quiet
 
 EXPECTED = Expected(alertname="LLMModelDown", model="qwen3-8b", within=timedelta(seconds=60))
 
@@ -45,3 +45,9 @@ def test_a_drill_fails_on(claim: str, pages: list[Message], complaint: str) -> N
     with pytest.raises(DrillFailedError) as failure:
         judge(EXPECTED, pages)
     assert complaint in str(failure.value), claim
+
+
+def test_a_ticket_drill_passes_without_pages_and_fails_with_any() -> None:
+    judge_quiet([])
+    with pytest.raises(DrillFailedError, match="nothing should have paged: LLMModelDown qwen3-8b"):
+        judge_quiet([message("firing")])
