@@ -12,7 +12,17 @@ from exporter.objectives import Objectives, Slos
 from prometheus.partition import partition
 from prometheus.promql import Expr, Matcher
 
-__all__ = ["MODEL_NAME", "REPLICA_NAME", "THIS_MODEL", "THIS_REPLICA", "choose", "counts", "name", "percentage"]
+__all__ = [
+    "MODEL_NAME",
+    "REPLICA_NAME",
+    "THIS_MODEL",
+    "THIS_REPLICA",
+    "choose",
+    "counts",
+    "duration",
+    "name",
+    "percentage",
+]
 
 Value = TypeVar("Value")
 
@@ -27,6 +37,12 @@ def percentage(share: Expr, *, otherwise: str) -> str:
     """Look up a share of 0 to 1 when the alert fires and print it as a percentage, or `otherwise` if there is none."""
     shown = '{{ . | first | value | printf "%.0f%%" }}'
     return f"{{{{ with {_query(share * 100, MODEL)} }}}}{shown}{{{{ else }}}}{otherwise}{{{{ end }}}}"
+
+
+def duration(seconds: Expr, *, before: str, after: str) -> str:
+    """Look up a number of seconds when the alert fires and print it as `3h 20m 0s` between two texts; or nothing."""
+    shown = f"{before}{{{{ . | first | value | humanizeDuration }}}}{after}"
+    return f"{{{{ with {_query(seconds, MODEL)} }}}}{shown}{{{{ end }}}}"
 
 
 def name(expr: Expr, label: Label, *, of: Label) -> str:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 
+from exporter.catalogue import MODEL, Label
 from exporter.fleet import Fleet
 from prometheus.indicators import Indicator
 from prometheus.promql import Expr
 from prometheus.windows import INTERVAL
 
-__all__ = ["Alert", "AlertGroup", "AlertRule", "Severity"]
+__all__ = ["Alert", "AlertGroup", "AlertRule", "Louder", "Severity"]
 
 
 class Severity(Enum):
@@ -26,11 +27,27 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertRule:
-    """When an alert fires with one severity: as long as the expression has samples, after `delay` of them."""
+    """When an alert fires with one severity: as long as the expression has samples, after `delay` of them.
+
+    It stays for `keep` after the last sample, so that trouble that comes and goes is one alert.
+    """
 
     severity: Severity
     expression: Callable[[Fleet], Expr]
     delay: timedelta = timedelta()
+    keep: timedelta = timedelta()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Louder:
+    """Another alert that says it all: while it pages about the same `labels`, this one tells nobody.
+
+    A label that is missing on both sides would agree, so both alerts have to carry each of them; no labels means that
+    the other alert is about everything.
+    """
+
+    alertname: str
+    labels: tuple[Label, ...] = (MODEL,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +56,8 @@ class Alert:
 
     `meaning` is one sentence for lists and runbooks. `summary` and `description` are Prometheus templates for a person;
     values stand there and never in labels, where each new value would be another alert. `board` is the uid of the
-    board to look at first; `drill` names the drill that proves the alert.
+    board to look at first; `drill` names the drill that proves the alert. `quiet_while` are alerts that make it
+    superfluous. It is only there for fleets that need it.
     """
 
     name: str
@@ -50,6 +68,8 @@ class Alert:
     board: str
     indicator: Indicator | None = None
     drill: str | None = None
+    quiet_while: tuple[Louder, ...] = ()
+    needed: Callable[[Fleet], bool] = lambda _: True
 
     def __post_init__(self) -> None:
         """Refuse two rules of one severity: their alerts would have the same labels and overwrite each other."""

@@ -1,8 +1,9 @@
 """Objectives: how fast each error budget burns, and how much of it is left.
 
-In: indicators and their objectives. Out: `BUDGET_LEFT`, `burn(window)`, and the rules that record them.
+In: indicators and their objectives. Out: `BUDGET_LEFT`, `EXHAUSTION`, `GOOD_NOW`, `burn(window)`, and their rules.
 
     burn rate = share of bad requests / (1 - objective)
+    time to exhaustion = budget left * SLO window / burn rate of the last hour
 
 At burn rate 1 the budget lasts exactly the SLO window. Objectives stay decimals, so the divisor is exact in the rule.
 """
@@ -12,18 +13,31 @@ from decimal import Decimal
 from exporter.catalogue import MODEL, SLO
 from exporter.objectives import Slos
 from prometheus import windows
-from prometheus.indicators import INDICATORS, Indicator
+from prometheus.indicators import COUNTED, INDICATORS, Indicator
 from prometheus.partition import partition
-from prometheus.promql import Expr, Matcher
+from prometheus.promql import Expr, Matcher, Seconds
 from prometheus.series import Recorded, RecordingRule, RuleGroup
 from prometheus.windows import Window
 
-__all__ = ["BUDGET_LEFT", "burn", "groups"]
+__all__ = ["BUDGET_LEFT", "ENOUGH_NOW", "EXHAUSTION", "GOOD_NOW", "burn", "groups"]
+
+_LAST_HOUR = windows.SHORT[-1]
 
 BUDGET_LEFT = Recorded(
     name="model:llm_slo_budget_left:ratio",
     labels=(MODEL, SLO),
     help="Share of the error budget of the SLO window that is left, 1 (untouched) to below 0 (overspent).",
+)
+EXHAUSTION = Recorded(
+    name="model:llm_slo_budget_exhaustion:seconds",
+    labels=(MODEL, SLO),
+    help="Seconds until the error budget is gone if it burns on as in the last hour; absent while it does not burn.",
+)
+ENOUGH_NOW = 10
+GOOD_NOW = Recorded(
+    name=f"model:llm_slo_good:ratio{windows.NOW.name}",
+    labels=(MODEL, SLO),
+    help=f"Share of good requests over {windows.NOW.name}, 0 to 1, where at least {ENOUGH_NOW} requests tell.",
 )
 
 
@@ -44,7 +58,8 @@ def groups(slos: Slos) -> tuple[RuleGroup, ...]:
             RuleGroup(name=f"burn-{window.name}", interval=window.interval, rules=_burns(slos, window))
             for window in spans
         ),
-        RuleGroup(name="budget", interval=spans[-1].interval, rules=(_budget_left(spans[-1]),)),
+        RuleGroup(name="budget", interval=spans[-1].interval, rules=(_budget_left(spans[-1]), _exhaustion(slos))),
+        RuleGroup(name="now", interval=windows.NOW.interval, rules=tuple(map(_good_now, COUNTED))),
     )
 
 
@@ -72,3 +87,15 @@ def _bad_share(indicator: Indicator, window: Window, matchers: tuple[Matcher, ..
 
 def _budget_left(window: Window) -> RecordingRule:
     return RecordingRule(recorded=BUDGET_LEFT, expr=1 - burn(window).select())
+
+
+def _exhaustion(slos: Slos) -> RecordingRule:
+    burning = burn(_LAST_HOUR).select().compare(">", 0)
+    left = BUDGET_LEFT.select().call("clamp_min", 0)
+    return RecordingRule(recorded=EXHAUSTION, expr=left * Seconds(span=slos.window) / burning)
+
+
+def _good_now(indicator: Indicator) -> RecordingRule:
+    good, total = (of(windows.NOW).select() for of in (indicator.good, indicator.total))
+    enough = (total * Seconds(span=windows.NOW.span)).compare(">=", ENOUGH_NOW)
+    return RecordingRule(recorded=GOOD_NOW, expr=(good / total).intersect(enough), constant={SLO: indicator.slo})

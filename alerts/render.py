@@ -44,7 +44,12 @@ def _group(group: AlertGroup, fleet: Fleet, deployment: Deployment) -> dict[str,
     return {
         "name": f"alerts-{group.name}",
         "interval": deployment.scale.text(group.interval),
-        "rules": [_rule(alert, rule, fleet, deployment) for alert in group.alerts for rule in alert.rules],
+        "rules": [
+            _rule(alert, rule, fleet, deployment)
+            for alert in group.alerts
+            if alert.needed(fleet)
+            for rule in alert.rules
+        ],
     }
 
 
@@ -54,6 +59,7 @@ def _rule(alert: Alert, rule: AlertRule, fleet: Fleet, deployment: Deployment) -
         "alert": alert.name,
         "expr": expr.text(deployment.scale),
         **({"for": deployment.scale.text(rule.delay)} if rule.delay else {}),
+        **({"keep_firing_for": deployment.scale.text(rule.keep)} if rule.keep else {}),
         "labels": {"severity": rule.severity.value, **({SLO.name: alert.slo} if alert.slo else {})},
         "annotations": dict(_annotations(alert, expr, fleet, deployment.addresses)),
     }

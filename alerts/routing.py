@@ -4,10 +4,11 @@ In: the `oncall` section of fleet.yml and a `Deployment`. Out: alertmanager.yml 
 0.25 and 0.35. Every matcher is quoted, so that the old and the new parser read the same.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
-from alerts.model import Severity
+from alerts.catalogue import ALERTS
+from alerts.model import Louder, Severity
 from alerts.receivers import receivers
 from exporter.catalogue import MODEL
 from exporter.oncall import Oncall
@@ -26,20 +27,30 @@ def alertmanager_config(oncall: Oncall, deployment: Deployment) -> dict[str, obj
     return {
         "route": _route(deployment.scale),
         "inhibit_rules": [
+            *_louder(),
             _inhibition(
-                source={_ALERTNAME: "LLMModelDown"},
-                target={_ALERTNAME: "LLMReplicaDown"},
-                equal=(MODEL.name,),
-            ),
-            _inhibition(
-                source={_SEVERITY: Severity.PAGE.value},
-                target={_SEVERITY: Severity.TICKET.value},
+                source=[_equal(_SEVERITY, Severity.PAGE.value)],
+                target=[_equal(_SEVERITY, Severity.TICKET.value)],
                 equal=(_ALERTNAME, MODEL.name),
             ),
         ],
         "receivers": receivers(oncall, deployment.addresses),
         "templates": ["templates/*.tmpl"],
     }
+
+
+def _louder() -> Iterator[dict[str, object]]:
+    """Yield the inhibitions that alerts ask for themselves, one for each louder alert and its labels."""
+    quiet: dict[Louder, list[str]] = {}
+    for alert in ALERTS:
+        for louder in alert.quiet_while:
+            quiet.setdefault(louder, []).append(alert.name)
+    for louder, names in quiet.items():
+        yield _inhibition(
+            source=[_equal(_ALERTNAME, louder.alertname), _equal(_SEVERITY, Severity.PAGE.value)],
+            target=[f"{_ALERTNAME}=~{quoted('|'.join(names))}"],
+            equal=tuple(label.name for label in louder.labels),
+        )
 
 
 def _route(scale: TimeScale) -> dict[str, object]:
@@ -79,16 +90,16 @@ def _pace(scale: TimeScale, *, wait: int, again: timedelta, repeat: timedelta) -
     }
 
 
-def _inhibition(*, source: dict[str, str], target: dict[str, str], equal: Iterable[str]) -> dict[str, object]:
+def _inhibition(*, source: list[str], target: list[str], equal: Sequence[str]) -> dict[str, object]:
     """Let the source silence the target where the labels in `equal` agree.
 
     A label that is missing on both sides agrees as well, so both sides have to carry it.
     """
     present = [f'{label}!=""' for label in equal if label != _ALERTNAME]
     return {
-        "source_matchers": [*(_equal(*item) for item in source.items()), *present],
-        "target_matchers": [*(_equal(*item) for item in target.items()), *present],
-        "equal": list(equal),
+        "source_matchers": [*source, *present],
+        "target_matchers": [*target, *present],
+        **({"equal": list(equal)} if equal else {}),
     }
 
 

@@ -13,12 +13,17 @@ from exporter import catalogue, includes
 from exporter.document import FleetError, Node, read
 from exporter.objectives import Slos, slos
 from exporter.oncall import Oncall, oncall
+from exporter.thresholds import ThresholdTable, thresholds
 
 __all__ = ["Fleet", "FleetError", "Gpus", "Links", "ModelPolicy", "Replica", "load"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _CARD = re.compile(r"[A-Za-z0-9._:-]{4,80}(?:/[0-9]{1,3})?")
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_SECTIONS = (
+    *("replicas", "include", "slos", "thresholds"),
+    *("spare_replicas", "models", "oncall", "links", "gpu"),
+)
 _RESERVED_LABELS = frozenset(
     {"alertname", "exported_instance", "exported_job", "instance", "job", "le", "quantile", "severity"}
     | {value.name for value in vars(catalogue).values() if isinstance(value, catalogue.Label)}
@@ -74,6 +79,7 @@ class Fleet:
 
     replicas: tuple[Replica, ...]
     slos: Slos = field(default_factory=Slos)
+    thresholds: ThresholdTable = field(default_factory=ThresholdTable)
     spare_replicas: int = 0
     models: Mapping[str, ModelPolicy] = field(default_factory=dict)
     oncall: Oncall = field(default_factory=Oncall)
@@ -91,7 +97,7 @@ def load(path: Path) -> Fleet:
     base = path.parent
     if root.value is None:
         root.refuse("a mapping with the key replicas")
-    parts = root.mapping(optional=("replicas", "include", "slos", "spare_replicas", "models", "oncall", "links", "gpu"))
+    parts = root.mapping(optional=_SECTIONS)
     nodes = [*_replica_nodes(parts.get("replicas")), *_included(parts.get("include"), base)]
     replicas = tuple(_replica(node, base) for node in nodes)
     _refuse_duplicates(nodes, replicas)
@@ -100,6 +106,7 @@ def load(path: Path) -> Fleet:
     fleet = Fleet(
         replicas=replicas,
         slos=slos(parts["slos"]) if "slos" in parts else Slos(),
+        thresholds=thresholds(parts["thresholds"]) if "thresholds" in parts else ThresholdTable(),
         spare_replicas=parts["spare_replicas"].count() if "spare_replicas" in parts else 0,
         models=_policies(parts["models"]) if "models" in parts else {},
         oncall=oncall(parts["oncall"], base) if "oncall" in parts else Oncall(),
@@ -228,7 +235,12 @@ def _refuse_unknown_models(root: Node, fleet: Fleet) -> None:
     served = {replica.model for replica in fleet.replicas}
     if None in served:
         return
-    for place, names in (("slos.models", fleet.slos.models), ("models", fleet.models)):
+    places = (
+        ("slos.models", fleet.slos.models),
+        ("thresholds.models", fleet.thresholds.models),
+        ("models", fleet.models),
+    )
+    for place, names in places:
         for name in names:
             if name not in served:
                 known = ", ".join(sorted(model for model in served if model))

@@ -3,6 +3,10 @@
 In: objectives from fleet.yml. Out: `INDICATORS`, their recorded series and the rules that record them.
 
 A ratio comes last and is always a quotient of sums; long windows are summed from recorded rates, never averaged ratios.
+
+Goodput comes from the other indicators. Histograms are marginals: nobody knows whether a request that was late is also
+one that was slow, so its good events are a lower bound, in which no request misses two objectives. The bound is taken
+over the whole window: a request that is late in one tile and answered in the next must not count as good in the latter.
 """
 
 from collections.abc import Callable
@@ -28,7 +32,16 @@ from prometheus.promql import Expr, Matcher
 from prometheus.series import Recorded, RecordingRule, RuleGroup, events, select, within
 from prometheus.windows import Window
 
-__all__ = ["AVAILABILITY", "INDICATORS", "ITL_INDICATOR", "TTFT_INDICATOR", "Indicator", "groups"]
+__all__ = [
+    "AVAILABILITY",
+    "COUNTED",
+    "GOODPUT",
+    "INDICATORS",
+    "ITL_INDICATOR",
+    "TTFT_INDICATOR",
+    "Indicator",
+    "groups",
+]
 
 _ANSWERED = ("stop", "length", "other")
 
@@ -37,13 +50,17 @@ Events = Callable[[Slos, Window, tuple[Label, ...]], Expr]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Indicator:
-    """One promise. `good` and `total` build event rates from raw counters, summed by the labels given."""
+    """One promise. `good_events` and `total_events` build event rates, summed by the labels given.
+
+    They build them from raw counters, or, if `derived`, from the recorded series of other indicators.
+    """
 
     slo: str
     title: str
     objective: Callable[[Objectives], Decimal]
     good_events: Events
     total_events: Events
+    derived: bool = False
 
     def good(self, window: Window, *, per: Label = MODEL) -> Recorded:
         """Name the recorded rate of good events, per model or per replica."""
@@ -121,14 +138,35 @@ AVAILABILITY = Indicator(
     good_events=_answered,
     total_events=_asked,
 )
-INDICATORS = (TTFT_INDICATOR, ITL_INDICATOR, AVAILABILITY)
+COUNTED = (TTFT_INDICATOR, ITL_INDICATOR, AVAILABILITY)
+"""Indicators that engines count."""
+
+
+def _met_every_objective(_: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
+    """Count requests that met every objective, at least."""
+    per = by[-1]
+    good = AVAILABILITY.good(window, per=per).select()
+    for latency in (TTFT_INDICATOR, ITL_INDICATOR):
+        good -= latency.total(window, per=per).select() - latency.good(window, per=per).select()
+    return good.call("clamp_min", 0)
+
+
+GOODPUT = Indicator(
+    slo="goodput",
+    title="Goodput",
+    objective=lambda objectives: objectives.goodput.objective,
+    good_events=_met_every_objective,
+    total_events=lambda _, window, by: AVAILABILITY.total(window, per=by[-1]).select(),
+    derived=True,
+)
+INDICATORS = (*COUNTED, GOODPUT)
 
 
 def groups(slos: Slos) -> tuple[RuleGroup, ...]:
     """Build the rules that record every indicator over every window, per model, and over one window per replica."""
     return tuple(
         RuleGroup(name=f"indicators-{window.name}", interval=window.interval, rules=tuple(_rules(slos, window)))
-        for window in windows.over(slos.window)
+        for window in (windows.NOW, *windows.over(slos.window))
     )
 
 
@@ -139,7 +177,10 @@ def _rules(slos: Slos, window: Window) -> list[RecordingRule]:
             if window is windows.REPLICA:
                 per_replica = name(window, per=REPLICA)
                 found.append(RecordingRule(recorded=per_replica, expr=build(slos, window, per_replica.labels)))
-                expr = per_replica.select().aggregate("sum", MODEL)
+            if indicator.derived:
+                expr = build(slos, window, (MODEL,))
+            elif window is windows.REPLICA:
+                expr = name(window, per=REPLICA).select().aggregate("sum", MODEL)
             elif window.tiled:
                 expr = _from_tiles(name(windows.TILE), window)
             else:

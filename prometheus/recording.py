@@ -33,7 +33,6 @@ from prometheus.windows import INTERVAL, RECENT, TILE
 __all__ = [
     "FINISHED_RATE",
     "GENERATION_TOKEN_RATE",
-    "GOODPUT_LOWER",
     "GOODPUT_UPPER",
     "ITL_BUCKETS",
     "ITL_P50",
@@ -101,10 +100,6 @@ ITL_BUCKETS = Recorded(
 )
 ITL_P50 = _model("llm_itl_seconds:p50_5m", "Median of requests' mean inter-token latency in seconds, over 5m.")
 ITL_P95 = _model("llm_itl_seconds:p95_5m", "95th percentile of requests' mean inter-token latency in seconds, over 5m.")
-GOODPUT_LOWER = _model(
-    "llm_goodput_lower:rate5m",
-    "Requests per second that met every objective, at least: as if no request missed two of them, over 5m.",
-)
 GOODPUT_UPPER = _model(
     "llm_goodput_upper:rate5m",
     "Requests per second that met every objective, at most: as if misses fell on the same requests, over 5m.",
@@ -174,20 +169,12 @@ def _bucket_rates(metric: Metric) -> Expr:
 
 
 def _goodput() -> tuple[RecordingRule, ...]:
-    """Bound goodput in requests per second.
-
-    Histograms are marginals: nobody knows whether a request that was late is also one that was slow. So the misses are
-    subtracted one by one at worst, and only the larger of them at best.
-    """
+    """Bound goodput from above, where only the larger of the misses is subtracted; the indicator is the lower bound."""
     answered = AVAILABILITY.good(TILE).select()
     late, slow = _missed(TTFT_INDICATOR), _missed(ITL_INDICATOR)
     asked = AVAILABILITY.total(TILE).select()
-    at_worst = answered - late - slow
     at_best = answered.minimum(asked - late).minimum(asked - slow)
-    return (
-        RecordingRule(recorded=GOODPUT_LOWER, expr=at_worst.call("clamp_min", 0)),
-        RecordingRule(recorded=GOODPUT_UPPER, expr=at_best.call("clamp_min", 0)),
-    )
+    return (RecordingRule(recorded=GOODPUT_UPPER, expr=at_best.call("clamp_min", 0)),)
 
 
 def _missed(indicator: Indicator) -> Expr:

@@ -6,7 +6,19 @@ In: the SLO window of the fleet and the time scale. Out: `Window` objects and Pr
 from dataclasses import dataclass
 from datetime import timedelta
 
-__all__ = ["INTERVAL", "LONG", "RECENT", "REPLICA", "SHORT", "TILE", "TimeScale", "Window", "duration_text", "over"]
+__all__ = [
+    "INTERVAL",
+    "LONG",
+    "NOW",
+    "RECENT",
+    "REPLICA",
+    "SHORT",
+    "TILE",
+    "TimeScale",
+    "Window",
+    "duration_text",
+    "over",
+]
 
 _MILLISECOND = timedelta(milliseconds=1)
 _UNITS = (
@@ -70,6 +82,9 @@ class Window:
 
 RECENT = Window(span=timedelta(minutes=1))
 """For boards: what happens now."""
+
+NOW = Window(span=timedelta(minutes=2))
+"""What users feel at the moment, for whoever cannot wait for a budget to burn."""
 
 TILE = Window(span=timedelta(minutes=5))
 REPLICA = TILE

@@ -66,9 +66,16 @@ def _facts(alert: Alert, fleet: Fleet, deployment: Deployment) -> str:
         "objective": _objective(alert, fleet),
         "board": f"[{alert.board}]({deployment.addresses.boards}/d/{alert.board})",
         "drill": _drill(alert),
+        "quiet while": _quiet_while(alert),
     }
     table = ["| | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in rows.items() if value)]
-    return "\n".join([alert.meaning, "", *table, *(_expression(rule, fleet) for rule in alert.rules)])
+    return "\n".join([alert.meaning, "", *table, *_rules(alert, fleet)])
+
+
+def _rules(alert: Alert, fleet: Fleet) -> list[str]:
+    if not alert.needed(fleet):
+        return ["\nWith this fleet.yml there is nothing that it could tell, so it is not installed."]
+    return [_expression(rule, fleet) for rule in alert.rules]
 
 
 def _severities(alert: Alert) -> str:
@@ -79,16 +86,25 @@ def _objective(alert: Alert, fleet: Fleet) -> str:
     if alert.slo is None:
         return ""
     slo = alert.slo
-    default, *others = partition(fleet.slos, lambda objectives: _promise(getattr(objectives, slo)))
+    default, *others = partition(fleet.slos, lambda objectives: _promise(slo, getattr(objectives, slo)))
     exceptions = "".join(f"; {', '.join(part.matchers[0].values)}: {part.value}" for part in others)
     return f"{default.value}, over {duration_text(fleet.slos.window)}{exceptions}"
 
 
-def _promise(objective: LatencyObjective | RatioObjective) -> str:
+def _promise(slo: str, objective: LatencyObjective | RatioObjective) -> str:
     share = f"{number_text(objective.objective * 100)}% of requests"
     if isinstance(objective, LatencyObjective):
         return f"{share} within {duration_text(objective.threshold)}"
-    return f"{share} get an answer"
+    return f"{share} {'meet every objective' if slo == 'goodput' else 'get an answer'}"
+
+
+def _quiet_while(alert: Alert) -> str:
+    """Name the alerts that make this one superfluous, as links."""
+    return ", ".join(
+        f"[{each.alertname}]({each.alertname}.md) pages"
+        + (f" about the same {' and '.join(label.name for label in each.labels)}" if each.labels else "")
+        for each in alert.quiet_while
+    )
 
 
 def _drill(alert: Alert) -> str:
@@ -101,4 +117,5 @@ def _drill(alert: Alert) -> str:
 def _expression(rule: AlertRule, fleet: Fleet) -> str:
     delay = f", {duration_text(rule.delay)} long" if rule.delay else ""
     fence = f"```promql\n{rule.expression(fleet).text()}\n```"
-    return f"\nIt fires as {rule.severity.value} as long as this has an answer{delay}:\n\n{fence}"
+    keep = f"\n\nIt stays for {duration_text(rule.keep)} after the last answer." if rule.keep else ""
+    return f"\nIt fires as {rule.severity.value} as long as this has an answer{delay}:\n\n{fence}{keep}"

@@ -1,47 +1,51 @@
 """Budget: the error budget of a model is in danger. One alert per indicator; fast burns page, slow ones are tickets."""
 
-from collections.abc import Callable
-from decimal import Decimal
 from functools import partial
 
-from alerts.annotations import MODEL_NAME, THIS_MODEL, choose, percentage
+from alerts.annotations import MODEL_NAME, THIS_MODEL, choose, duration, percentage
 from alerts.burnrate import in_danger
-from alerts.model import Alert, AlertGroup, AlertRule, Severity
-from alerts.objectives import BUDGET_LEFT
-from exporter.catalogue import SLO
+from alerts.model import Alert, AlertGroup, AlertRule, Louder, Severity
+from alerts.objectives import BUDGET_LEFT, EXHAUSTION
+from exporter.catalogue import MODEL, SLO
 from exporter.fleet import Fleet
-from exporter.objectives import LatencyObjective, Objectives
-from prometheus.indicators import AVAILABILITY, ITL_INDICATOR, TTFT_INDICATOR, Indicator
+from exporter.objectives import LatencyObjective, Objectives, RatioObjective
+from prometheus.indicators import AVAILABILITY, GOODPUT, ITL_INDICATOR, TTFT_INDICATOR, Indicator
 from prometheus.promql import Matcher, number_text
 from prometheus.windows import TILE, duration_text
 
 __all__ = ["GROUP"]
 
 
-def _percent(share: Decimal) -> str:
-    return f"{number_text(share * 100)}%"
+def _promise(indicator: Indicator, objectives: Objectives) -> str:
+    objective: LatencyObjective | RatioObjective = getattr(objectives, indicator.slo)
+    share = f"{number_text(objective.objective * 100)}%"
+    if isinstance(objective, LatencyObjective):
+        return f"{share} within {duration_text(objective.threshold)}"
+    return share
 
 
-def _description(indicator: Indicator, promise: Callable[[Objectives], str], fleet: Fleet) -> str:
+def _description(indicator: Indicator, fleet: Fleet) -> str:
     """Say how many requests meet the objective now, what was promised, and what is left of the budget."""
     good, total = (of(TILE).select(THIS_MODEL) for of in (indicator.good, indicator.total))
-    left = BUDGET_LEFT.select(Matcher.equal(SLO, indicator.slo), THIS_MODEL)
     now = percentage(good / total.compare(">", 0), otherwise="no requests")
+    left, time = (of.select(Matcher.equal(SLO, indicator.slo), THIS_MODEL) for of in (BUDGET_LEFT, EXHAUSTION))
     budget = percentage(left.call("clamp_min", 0), otherwise="an unknown part")
+    pace = duration(time, before=", gone in ", after=" at the pace of the last hour")
     return (
-        f"Good in the last {TILE.name}: {now}; objective: {choose(fleet.slos, promise, str)}."
+        f"Good in the last {TILE.name}: {now}; objective: {choose(fleet.slos, partial(_promise, indicator), str)}."
         ' The error budget burns {{ $value | printf "%.1f" }} times faster than it lasts;'
-        f" {budget} of the {duration_text(fleet.slos.window)} budget is left."
+        f" {budget} of the {duration_text(fleet.slos.window)} budget is left{pace}."
     )
 
 
-def _latency(objective: LatencyObjective) -> str:
-    return f"{_percent(objective.objective)} within {duration_text(objective.threshold)}"
+def _quiet_while(indicator: Indicator) -> tuple[Louder, ...]:
+    """Name what says the same and more: the collapse, or which of the objectives it is."""
+    by_model = ["LLMModelDown", *(_NAMES.values() if indicator.derived else ())]
+    collapse = Louder(alertname="LLMGoodputCollapse", labels=(MODEL,) if indicator.derived else (MODEL, SLO))
+    return (*(Louder(alertname=name) for name in by_model), collapse)
 
 
-def _budget_alert(
-    name: str, indicator: Indicator, trouble: str, meaning: str, promise: Callable[[Objectives], str]
-) -> Alert:
+def _budget_alert(name: str, indicator: Indicator, trouble: str, meaning: str, drill: str) -> Alert:
     return Alert(
         name=name,
         meaning=meaning,
@@ -50,35 +54,50 @@ def _budget_alert(
             for severity in (Severity.PAGE, Severity.TICKET)
         ),
         summary=f"{MODEL_NAME}: {trouble}",
-        description=partial(_description, indicator, promise),
+        description=partial(_description, indicator),
         board="fleet",
         indicator=indicator,
+        drill=drill,
+        quiet_while=_quiet_while(indicator),
     )
 
+
+_NAMES = {
+    TTFT_INDICATOR.slo: "LLMTimeToFirstTokenBudgetBurn",
+    ITL_INDICATOR.slo: "LLMInterTokenLatencyBudgetBurn",
+    AVAILABILITY.slo: "LLMAvailabilityBudgetBurn",
+}
 
 GROUP = AlertGroup(
     name="budget",
     alerts=(
         _budget_alert(
-            "LLMTimeToFirstTokenBudgetBurn",
+            _NAMES[TTFT_INDICATOR.slo],
             TTFT_INDICATOR,
-            "first tokens come late",
-            "So many requests wait too long for their first token that the error budget is in danger.",
-            lambda objectives: _latency(objectives.ttft),
+            trouble="first tokens come late",
+            meaning="So many requests wait too long for their first token that the error budget is in danger.",
+            drill="slow-first-token",
         ),
         _budget_alert(
-            "LLMInterTokenLatencyBudgetBurn",
+            _NAMES[ITL_INDICATOR.slo],
             ITL_INDICATOR,
-            "tokens come slowly",
-            "So many answers stream too slowly that the error budget is in danger.",
-            lambda objectives: _latency(objectives.itl),
+            trouble="tokens come slowly",
+            meaning="So many answers stream too slowly that the error budget is in danger.",
+            drill="slow-tokens",
         ),
         _budget_alert(
-            "LLMAvailabilityBudgetBurn",
+            _NAMES[AVAILABILITY.slo],
             AVAILABILITY,
-            "requests fail or are turned away",
-            "So many requests fail or are turned away that the error budget is in danger.",
-            lambda objectives: _percent(objectives.availability.objective),
+            trouble="requests fail or are turned away",
+            meaning="So many requests fail or are turned away that the error budget is in danger.",
+            drill="failing-requests",
+        ),
+        _budget_alert(
+            "LLMGoodputBudgetBurn",
+            GOODPUT,
+            trouble="too few requests meet every objective",
+            meaning="So few requests meet every objective at once that the error budget is in danger.",
+            drill="goodput-burn",
         ),
     ),
 )

@@ -9,7 +9,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from alerts.annotations import MODEL_NAME, REPLICA_NAME, THIS_MODEL, THIS_REPLICA, counts, name
-from alerts.model import Alert, AlertGroup, AlertRule, Severity
+from alerts.model import Alert, AlertGroup, AlertRule, Louder, Severity
 from exporter.catalogue import MODEL, REPLICA, REPLICA_STATE, STATE
 from exporter.fleet import Fleet
 from prometheus.promql import Expr, Matcher
@@ -68,6 +68,7 @@ GROUP = AlertGroup(
                 f" (limit 50%); now: {_STATE_OF_REPLICA}."
             ),
             board="fleet",
+            quiet_while=(Louder(alertname="LLMModelDown"),),
         ),
     ),
 )

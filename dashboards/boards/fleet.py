@@ -41,7 +41,7 @@ from exporter.catalogue import (
 from exporter.fleet import Fleet
 from prometheus import recording
 from prometheus.deployment import Deployment
-from prometheus.indicators import AVAILABILITY, INDICATORS, ITL_INDICATOR, TTFT_INDICATOR
+from prometheus.indicators import AVAILABILITY, GOODPUT, INDICATORS, ITL_INDICATOR, TTFT_INDICATOR
 from prometheus.promql import Expr, Matcher
 from prometheus.series import select
 from prometheus.windows import TILE, duration_text
@@ -139,7 +139,7 @@ def _models(fleet: Fleet) -> Panel:
         (recording.REPLICAS.select(CHOSEN_MODEL), "Replicas", _COUNT),
         (recording.REPLICAS_READY.select(CHOSEN_MODEL), "Ready", ready),
         (_spare(), "May still fail", spare),
-        (recording.GOODPUT_LOWER.select(CHOSEN_MODEL) / asked, "Goodput, at least", _GOODPUT),
+        (GOODPUT.good(TILE).select(CHOSEN_MODEL) / asked, "Goodput, at least", _GOODPUT),
         (recording.GOODPUT_UPPER.select(CHOSEN_MODEL) / asked, "Goodput, at most", _GOODPUT),
         (promise(SLO_OBJECTIVE, "goodput"), "Goodput, promised", _GOODPUT),
         *((of_slo(BUDGET_LEFT, each), f"Budget left: {each.title.lower()}", _BUDGET) for each in INDICATORS),
@@ -158,7 +158,7 @@ def _models(fleet: Fleet) -> Panel:
             Column(source=MODEL.name, title="Model", look=_TEXT, url=_only(MODEL.name), hint="Show it alone"),
             *(
                 Column(source=f"Value #{ref}", title=title, look=look)
-                for ref, (_, title, look) in zip("ABCDEFGHIJ", answers, strict=True)
+                for ref, (_, title, look) in zip("ABCDEFGHIJK", answers, strict=True)
             ),
         ],
         join_by=MODEL.name,
@@ -233,7 +233,7 @@ def _threshold(metric: Metric, slo: str) -> Query:
 
 def _goodput() -> Panel:
     asked = AVAILABILITY.total(TILE).select(CHOSEN_MODEL).compare(">", 0)
-    lower, upper = (of.select(CHOSEN_MODEL) / asked for of in (recording.GOODPUT_LOWER, recording.GOODPUT_UPPER))
+    lower, upper = (of.select(CHOSEN_MODEL) / asked for of in (GOODPUT.good(TILE), recording.GOODPUT_UPPER))
     return Timeseries(
         title="Goodput",
         description="Share of requests that met every objective, over 5m: the truth lies between the two lines.",
@@ -242,7 +242,7 @@ def _goodput() -> Panel:
             Query(expr=str(lower), legend="{{model}} at least"),
             Query(expr=str(upper), legend="{{model}} at most"),
             _threshold(SLO_OBJECTIVE, "goodput"),
-            cannot_tell(recording.GOODPUT_LOWER),
+            cannot_tell(GOODPUT.good(TILE)),
         ],
         maximum=1,
         overrides=[dashed("C", RED)],

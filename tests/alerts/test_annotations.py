@@ -54,13 +54,15 @@ EXPECTED = {
             MODEL,
             BOARD,
             "Good in the last 5m: 75%; objective: 99.9% within 800ms."
-            " The error budget burns 250.0 times faster than it lasts; 0% of the 28d budget is left.",
+            " The error budget burns 250.0 times faster than it lasts;"
+            " 0% of the 28d budget is left, gone in 0s at the pace of the last hour.",
         ),
         *_late(
             "m",
             "http://127.0.0.1:3000/d/fleet?var-model=m",
             "Good in the last 5m: no requests; objective: 95% within 2s."
-            " The error budget burns 20.0 times faster than it lasts; 0% of the 28d budget is left.",
+            " The error budget burns 20.0 times faster than it lasts;"
+            " 0% of the 28d budget is left, gone in 0s at the pace of the last hour.",
         ),
     ],
     "LLMModelDown": [
@@ -107,7 +109,7 @@ def test_an_alert_says_what_which_model_and_how_bad(promtools: Tool, tmp_path: P
     for name, text in rules.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     groups = [group["name"] for text in rules.values() for group in yaml.safe_load(text)["groups"]]
-    stages = ("indicators", "burn", "budget", "load", "work", "latency", "alerts")
+    stages = ("indicators", "burn", "budget", "now", "load", "work", "latency", "hardware", "alerts")
     document = {
         "rule_files": sorted(rules),
         "evaluation_interval": "1m",

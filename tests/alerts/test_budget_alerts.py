@@ -1,6 +1,7 @@
 """Budget alerts, in promtool: they fire when the budget is in danger, at the right minute, and stay quiet otherwise.
 
-Every case is about all three indicators at once: the same requests are late, slow or failed.
+Every case is about the three indicators that engines count at once: the same requests are late, slow or failed. What is
+known of goodput follows from them.
 """
 
 from collections.abc import Sequence
@@ -13,9 +14,9 @@ import pytest
 from exporter.fleet import Fleet, Replica
 from exporter.objectives import LatencyObjective, Objectives, RatioObjective, Slos
 from running.tools import Tool
-from tests.prometheus.promtool import Case, Expect, Rules, run, samples
+from tests.alerts.traffic import MODEL, Phase, joined, traffic
+from tests.prometheus.promtool import Case, Expect, Rules, run
 
-MODEL = "org/a&b"
 SLO_OF = {
     "LLMTimeToFirstTokenBudgetBurn": "ttft",
     "LLMInterTokenLatencyBudgetBurn": "itl",
@@ -25,34 +26,13 @@ HOUR = 120  # samples
 MINUTE = 2
 STAGES = ("indicators-5m", "indicators", "burn", "alerts-budget")
 
-Phase = tuple[int, float | None, float | None]
-"""Samples, good and bad requests per sample; None is a scrape that failed."""
-
-
-def traffic(*phases: Phase, replica: str = "vllm-a", end: str = "") -> dict[str, str]:
-    """Write the series of one replica for all three indicators."""
-    target = f'model="{MODEL}",replica="{replica}",engine="vllm"'
-    ttft, tpot = "llm_time_to_first_token_seconds", "llm_time_per_output_token_seconds"
-    finished = f"llm_requests_finished_total{{{target}"
-    good = samples(*((steps, good) for steps, good, _ in phases)) + end
-    bad = samples(*((steps, bad) for steps, _, bad in phases)) + end
-    both = samples(*((steps, None if good is None else good + (bad or 0)) for steps, good, bad in phases)) + end
-    return {
-        f'{ttft}_bucket{{{target},le="2.0"}}': good,
-        f"{ttft}_count{{{target}}}": both,
-        f'{tpot}_bucket{{{target},le="0.1"}}': good,
-        f"{tpot}_count{{{target}}}": both,
-        f'{finished},outcome="stop"}}': good,
-        f'{finished},outcome="error"}}': bad,
-    }
-
 
 def case(claim: str, series: dict[str, str], *expect: Expect) -> Case:
     return Case(claim=claim, series=series, expect=expect, every="30s")
 
 
 def _alerts(at: str, severity: str, names: Sequence[str]) -> Expect:
-    expr = f'ALERTS{{alertname=~"LLM.*BudgetBurn",alertstate="firing",severity="{severity}"}}'
+    expr = f'ALERTS{{alertname=~"LLM.*BudgetBurn",slo!="goodput",alertstate="firing",severity="{severity}"}}'
     common = f'ALERTS{{alertstate="firing",severity="{severity}",model="{MODEL}"'
     return Expect(at=at, expr=expr, samples={f'{common},alertname="{n}",slo="{SLO_OF[n]}"}}': 1 for n in names})
 
@@ -83,6 +63,7 @@ def fleet(objective: str) -> Fleet:
         ttft=LatencyObjective(threshold=timedelta(seconds=2), objective=share),
         itl=LatencyObjective(threshold=timedelta(milliseconds=100), objective=share),
         availability=RatioObjective(objective=share),
+        goodput=RatioObjective(objective=share),
     )
     replica = Replica(name="vllm-a", url="http://127.0.0.1:8000", model=MODEL)
     return Fleet(replicas=(replica,), slos=Slos(default=default))
@@ -196,3 +177,66 @@ def test_scrapes_restarts_and_replicas_come_and_go(promtools: Tool, tmp_path: Pa
         ),
     ]
     run(promtools, tmp_path, Rules(fleet=fleet("0.99"), stages=STAGES, evaluate="2m"), cases)
+
+
+def goodput(at: str, severity: str, *, fires: bool) -> Expect:
+    series = f'ALERTS{{alertname="LLMGoodputBudgetBurn",alertstate="firing",severity="{severity}"'
+    return Expect(at=at, expr=f"{series}}}", samples={f'{series},model="{MODEL}",slo="goodput"}}': 1} if fires else {})
+
+
+def test_goodput_is_in_danger_when_no_single_objective_is(promtools: Tool, tmp_path: Path) -> None:
+    """At 90 % a burn of 6 is 60 % bad requests; the misses of three objectives add up to that, at most."""
+    misses = {"ttft": 25, "itl": 25, "availability": 15}
+    cases = [
+        case(
+            "25 % late, 25 % slow and 15 % failed requests may be 65 % that met no promise",
+            traffic((7 * HOUR, 100, misses)),
+            does_not_page("7h"),
+            goodput("7h", "page", fires=True),
+        ),
+        case(
+            "5 % less in each, and it is a ticket",
+            traffic((7 * HOUR, 100, {slo: share - 5 for slo, share in misses.items()})),
+            does_not_page("7h"),
+            goodput("7h", "page", fires=False),
+            goodput("7h", "ticket", fires=True),
+        ),
+        case(
+            "an engine that counts outcomes alone has no goodput",
+            traffic((7 * HOUR, 100, {"availability": 90}), slos=("availability",)),
+            goodput("7h", "page", fires=False),
+            goodput("7h", "ticket", fires=False),
+        ),
+        case("no requests, no goodput", traffic((7 * HOUR, 0, 0)), goodput("7h", "page", fires=False)),
+        case(
+            "one failed scrape in four, and a restart, hide nothing and invent nothing",
+            joined(
+                traffic(*[(3, 100, misses), (1, None, None)] * (HOUR * 7 // 8)),
+                traffic(*[(3, 100, misses), (1, None, None)] * (HOUR * 7 // 8)),
+            ),
+            goodput("415m", "page", fires=True),
+        ),
+    ]
+    run(promtools, tmp_path, Rules(fleet=fleet("0.9"), stages=STAGES, evaluate="2m"), cases)
+
+
+def test_a_budget_is_gone_when_what_is_left_burns_at_the_pace_of_the_last_hour(promtools: Tool, tmp_path: Path) -> None:
+    def left(at: str, slo: str, *samples: float) -> Expect:
+        name = "model:llm_slo_budget_exhaustion:seconds"
+        labels = f'model="{MODEL}",slo="{slo}"'
+        return Expect(
+            at=at,
+            expr=f'round({name}{{slo="{slo}"}} / 3600)',
+            samples={f"{{{labels}}}": value for value in samples},
+        )
+
+    cases = [
+        case(
+            "5 % bad of 10 % allowed: burn 0.5, half of the budget left, which lasts 30 days",
+            traffic((2 * HOUR, 95, 5)),
+            left("2h", "ttft", 720),
+        ),
+        case("all bad: nothing is left", traffic((2 * HOUR, 0, 100)), left("2h", "ttft", 0)),
+        case("all good: it does not burn", traffic((2 * HOUR, 100, 0)), left("2h", "availability")),
+    ]
+    run(promtools, tmp_path, Rules(fleet=fleet("0.9"), stages=(*STAGES, "budget"), evaluate="2m"), cases)

@@ -144,7 +144,12 @@ def test_an_alert_keeps_quiet_only_for_one_that_says_it_all(alertmanager_binarie
     quiet = [
         _alert("LLMReplicaDown", "ticket", model="a", replica="r1"),
         _alert("LLMReplicaDown", "ticket", model="a", replica="r2"),
+        _alert(burn, "ticket", model="a", slo="availability"),
         _alert(burn, "ticket", model="b", slo="availability"),
+        _alert("LLMGoodputCollapse", "page", model="a", slo="ttft"),
+        _alert(burn, "page", model="c", slo="availability"),
+        _alert("LLMGoodputBudgetBurn", "page", model="b", slo="goodput"),
+        _alert("LLMGoodputBudgetBurn", "page", model="c", slo="goodput"),
     ]
     loud = [
         _alert("LLMModelDown", "page", model="a"),
@@ -152,7 +157,10 @@ def test_an_alert_keeps_quiet_only_for_one_that_says_it_all(alertmanager_binarie
         _alert("LLMReplicaDown", "ticket", replica="r4"),
         _alert("LLMModelDown", "page"),
         _alert(burn, "page", model="b", slo="availability"),
-        _alert(burn, "ticket", model="a", slo="availability"),
+        _alert("LLMGoodputCollapse", "page", model="c", slo="availability"),
+        _alert("LLMInterTokenLatencyBudgetBurn", "page", model="c", slo="itl"),
+        _alert("LLMTimeToFirstTokenBudgetBurn", "ticket", model="d", slo="ttft"),
+        _alert("LLMGoodputBudgetBurn", "page", model="d", slo="goodput"),
         _alert(burn, "page"),
         _alert("Other", "ticket"),
         _alert("Watchdog", "heartbeat"),

@@ -1,5 +1,7 @@
 """fleet.yml: what can be used is read into values, what cannot is refused with place, value and fix."""
 
+import re
+from dataclasses import fields, replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -10,6 +12,7 @@ import yaml
 from exporter.fleet import Fleet, FleetError, Gpus, Links, ModelPolicy, Replica, load
 from exporter.objectives import Objectives
 from exporter.oncall import PagerDuty, Slack, Webhook
+from exporter.thresholds import Thresholds
 
 FLEETS = Path(__file__).parent / "fixtures" / "fleets"
 
@@ -76,6 +79,17 @@ def test_what_is_not_said_of_objectives_stays_as_in_the_default(fleet: Fleet) ->
 
 def test_shares_are_exact_decimals(fleet: Fleet) -> None:
     assert str(fleet.slos.of("qwen3-8b").ttft.objective) == "0.99"
+
+
+def test_what_is_not_said_of_thresholds_stays_as_it_is(fleet: Fleet) -> None:
+    table = fleet.thresholds
+    assert table.default == replace(Thresholds(), cold_start=timedelta(minutes=20), kv_cache=Decimal("0.9"))
+    assert table.models == {"qwen3-8b": replace(table.default, outages=5)}
+
+
+def test_every_threshold_is_explained() -> None:
+    for each in fields(Thresholds):
+        assert re.search(rf"^ *{each.name} +\w.{{10}}", Thresholds.__doc__ or "", re.MULTILINE), each.name
 
 
 def test_policies_and_spares_are_read(fleet: Fleet) -> None:

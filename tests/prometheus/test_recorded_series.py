@@ -134,7 +134,7 @@ LATENCY_CASES = [
         | histogram(TPOT, A, b0_1=90, inf=100)
         | finished(A, "stop", steps(100))
         | finished(A, "error", steps(0)),
-        expect=[recorded("model:llm_goodput_lower:rate5m", 8), recorded("model:llm_goodput_upper:rate5m", 9)],
+        expect=[recorded("model:llm_goodput_good:rate5m", 8), recorded("model:llm_goodput_upper:rate5m", 9)],
     ),
     Case(
         claim="goodput is never less than nothing, and never more than what was answered",
@@ -142,7 +142,7 @@ LATENCY_CASES = [
         | histogram(TPOT, A, b0_1=10, inf=50)
         | finished(A, "stop", steps(50))
         | rejected(A, steps(50)),
-        expect=[recorded("model:llm_goodput_lower:rate5m", 0), recorded("model:llm_goodput_upper:rate5m", 5)],
+        expect=[recorded("model:llm_goodput_good:rate5m", 0), recorded("model:llm_goodput_upper:rate5m", 5)],
     ),
 ]
 
