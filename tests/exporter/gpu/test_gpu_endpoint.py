@@ -105,6 +105,31 @@ def test_a_driver_that_hangs_costs_neither_the_page_nor_the_end(fake: FakeNvml, 
         assert time.monotonic() - start < 2
 
 
+def test_the_worker_does_not_outlive_an_exporter_that_is_killed(fake: FakeNvml, tmp_path: Path) -> None:
+    assert fake.file.is_file()
+    with started(tmp_path) as (address, process):
+        page(address)
+        workers = [pid for pid in _processes() if b"exporter.gpu" in _command(pid)]
+        assert workers
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        deadline = time.monotonic() + 5
+        while any(b"exporter.gpu" in _command(pid) for pid in workers):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+
+def _processes() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 def test_xids_are_counted_with_their_time(address: str, fake: FakeNvml) -> None:
     page(address)
     fake.say({"events": f"{FIRST}:31,{FIRST}:31"})

@@ -1,0 +1,99 @@
+"""Sources over time: one that breaks costs nobody else's cards, and what was there is missed."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from exporter.fleet import Fleet, Gpus
+from exporter.gpu.collector import Collector
+from exporter.gpu.page import PageReader
+from exporter.gpu.reading import Card, Failure, Reading, Snapshot, Xid
+from exporter.scrape import Scraper
+
+A, B, PART = Card(gpu="GPU-a"), Card(gpu="GPU-b"), Card(gpu="GPU-a", partition="3")
+FLEET = Fleet(replicas=(), gpus=Gpus(nvml=False, pages={"dcgm": ("http://a:1",), "amd": ("http://b:2",)}))
+Answer = Snapshot | Exception
+
+
+def pages(monkeypatch: pytest.MonkeyPatch, first: Sequence[Answer], second: Sequence[Answer]) -> list[str]:
+    """Answer the page after each step of two sources."""
+    script = {"a:1": iter(first), "b:2": iter(second)}
+
+    async def read(self: PageReader, budget: float) -> Snapshot:
+        del budget
+        answer = next(script[self._origin.url.removeprefix("http://")])
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def ask() -> list[str]:
+        scraper = Scraper()
+        collector = Collector(scraper, str, 0.0)
+        collector.use(FLEET)
+        try:
+            return [await collector.page(1) for _ in first]
+        finally:
+            await collector.close()
+            await scraper.close()
+
+    monkeypatch.setattr(PageReader, "read", read)
+    return asyncio.run(ask())
+
+
+def seen(*cards: Card, xids: tuple[Xid, ...] = ()) -> Snapshot:
+    return Snapshot(readings=tuple(Reading(card=card) for card in cards), xids=xids)
+
+
+def test_a_source_that_breaks_in_an_unforeseen_way_costs_only_its_own_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    [page] = pages(monkeypatch, [RuntimeError("gpu lost")], [seen(B)])
+    assert 'llm_gpu_collector_failure{source="dcgm",origin="a:1",reason="crashed"} 1.0\n' in page
+    assert 'llm_gpu_up{gpu="GPU-b"} 1.0\n' in page
+
+
+def test_a_card_that_was_there_is_missed_and_a_part_of_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, page = pages(monkeypatch, [seen(A, PART, B), seen(B)], [seen(), seen()])
+    assert 'llm_gpu_up{gpu="GPU-a"} 0.0\n' in page
+    assert 'llm_gpu_failure{gpu="GPU-a",reason="lost"} 1.0\n' in page
+    assert 'partition="3"' not in page, "cards are divided anew on purpose"
+
+
+def test_nobody_can_tell_of_cards_whose_source_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = Snapshot(failure=Failure.UNREACHABLE, sentence="no connection")
+    before, page = pages(monkeypatch, [seen(A), gone], [seen(), seen()])
+    assert 'llm_gpu_failure{gpu="GPU-a",reason="unreachable"} 1.0\n' in page
+    assert "# dcgm a:1: no connection\n" in page
+    times = [
+        [line for line in each.splitlines() if line.startswith("llm_gpu_collector_success_timestamp_seconds{")]
+        for each in (before, page)
+    ]
+    assert times[0][0] == times[1][0], "the time of the last success stays"
+
+
+def test_a_card_of_two_sources_is_the_one_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, page = pages(monkeypatch, [seen(A), seen()], [seen(A), seen(A)])
+    assert 'llm_gpu_up{gpu="GPU-a"} 1.0\n' in page
+    assert page.count("\nllm_gpu_up{") == 1
+
+
+def test_errors_add_up_over_readings(monkeypatch: pytest.MonkeyPatch) -> None:
+    def new(count: int, at: float) -> Snapshot:
+        return seen(A, xids=(Xid(gpu="GPU-a", xid=31, count=count, at=at),))
+
+    page = pages(monkeypatch, [new(2, 100.0), seen(A), new(1, 300.0)], [seen()] * 3)[-1]
+    assert 'llm_gpu_xid_errors_total{gpu="GPU-a",xid="31"} 3.0\n' in page
+    assert 'llm_gpu_xid_last_timestamp_seconds{gpu="GPU-a",xid="31"} 300.0\n' in page
+
+
+def test_readers_at_once_share_one_look() -> None:
+    async def ask() -> set[str]:
+        scraper = Scraper()
+        collector = Collector(scraper, str, 60.0)
+        collector.use(Fleet(replicas=(), gpus=Gpus(nvml=False, pages={"dcgm": ("http://127.0.0.1:1",)})))
+        try:
+            return set(await asyncio.gather(*(collector.page(1) for _ in range(20))))
+        finally:
+            await collector.close()
+            await scraper.close()
+
+    assert len(asyncio.run(ask())) == 1, "the duration alone would differ"
