@@ -98,7 +98,8 @@ def exporter(folder: Path, ports: Sequence[int]) -> Iterator[Exporter]:
     fleet.write_text("\n".join(["replicas:", *lines, ""]), encoding="utf-8")
     port = free_port()
     listen = f"127.0.0.1:{port}"
-    command = [sys.executable, "-m", "exporter", "serve", "--fleet", fleet, "--listen", listen, "--min-interval", "0s"]
+    serve = [sys.executable, "-m", "exporter", "serve", "--fleet", str(fleet), "--listen", listen]
+    command = [*serve, "--min-interval", "0s"]  # every probe is to be a scrape
     with Process.start(name, command, log=folder / f"{name}.log") as process:
         process.wait_ready(f"http://{listen}/-/ready")
         yield Exporter(process=process, port=port, names=names)
