@@ -1,8 +1,14 @@
 """LLMGPU*, in promtool: each fires for the replica that suffers, and stays quiet for what is normal."""
 
+import subprocess
 from pathlib import Path
 
+import yaml
+
+from alerts.render import artefacts as alert_files
 from exporter.fleet import Fleet, Replica
+from prometheus.deployment import Deployment
+from prometheus.render import artefacts as prometheus_files
 from running.tools import Tool
 from tests.prometheus.promtool import Case, Expect, Rules, run, samples
 
@@ -262,3 +268,69 @@ def test_slow_full_and_idle_cards_are_told_apart_from_busy_ones(promtools: Tool,
 
 def test_without_cards_nothing_fires(promtools: Tool, tmp_path: Path) -> None:
     run(promtools, tmp_path, RULES, QUIET_CASES)
+
+
+def test_a_ticket_says_which_card_whose_it_is_and_why(promtools: Tool, tmp_path: Path) -> None:
+    files = {**prometheus_files(RULES.fleet, Deployment()), **alert_files(RULES.fleet, Deployment())}
+    for name in ("hardware", "gpu"):
+        [text] = [text for path, text in files.items() if path.endswith(f"/rules/{name}.yml")]
+        (tmp_path / f"{name}.yml").write_text(text, encoding="utf-8")
+    series = CLAIMED | {
+        f"llm_gpu_up{{{CARD}}}": "0x60",
+        f'llm_gpu_failure{{{CARD},reason="lost"}}': "1x60",
+        f'llm_gpu_xid_last_timestamp_seconds{{{CARD},xid="79"}}': "180x60",
+        f"llm_gpu_up{{{OTHER}}}": "0x60",
+    }
+    expected = {
+        "LLMGPULost": [
+            (
+                "m: a GPU of r is lost",
+                "GPU-a has not answered any source for 2m; reason: lost. Expected: an answer per scrape.",
+            ),
+            (
+                "a GPU is lost",
+                "GPU-b has not answered any source for 2m; reason: unknown. Expected: an answer per scrape.",
+            ),
+        ],
+        "LLMGPUXid": [
+            ("m: a GPU of r reported an Xid error", "GPU-a reported Xid 79 2m 0s ago. Expected: none."),
+        ],
+    }
+    document = {
+        "rule_files": ["hardware.yml", "gpu.yml"],
+        "evaluation_interval": "10s",
+        "group_eval_order": ["hardware", "alerts-gpu"],
+        "tests": [
+            {
+                "interval": "10s",
+                "input_series": [{"series": name, "values": values} for name, values in series.items()],
+                "alert_rule_test": [
+                    {
+                        "eval_time": "5m",
+                        "alertname": name,
+                        "exp_alerts": [_expected(name, *texts) for texts in alerts],
+                    }
+                    for name, alerts in expected.items()
+                ],
+            }
+        ],
+    }
+    (tmp_path / "test.yml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    done = subprocess.run(
+        [promtools.path, "test", "rules", "test.yml"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _expected(name: str, summary: str, description: str) -> dict[str, dict[str, str]]:
+    of_model = {"model": "m", "replica": "r"} if summary.startswith("m: ") else {}
+    gpu = description.partition(" ")[0]
+    return {
+        "exp_labels": {"severity": "ticket", "gpu": gpu, **of_model},
+        "exp_annotations": {
+            "summary": summary,
+            "description": description,
+            "runbook_url": f"http://127.0.0.1:9801/runbooks/{name}",
+            "dashboard_url": f"http://127.0.0.1:3000/d/fleet?var-model={of_model.get('model', '')}",
+        },
+    }
