@@ -10,7 +10,6 @@ from prometheus_client import (
     Histogram,
     PlatformCollector,
     ProcessCollector,
-    disable_created_metrics,
     generate_latest,
 )
 
@@ -20,8 +19,6 @@ from exporter.expose import Point, page
 from exporter.fleet import Fleet
 
 __all__ = ["Telemetry", "configuration"]
-
-disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Telemetry:
