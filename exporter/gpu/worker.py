@@ -76,10 +76,13 @@ class Worker:
         except SourceError as error:
             answer = Snapshot(failure=error.failure, sentence=str(error))
         if answer.failure is not None:
-            _log.warning("GPU driver: %s", answer.sentence)
+            if answer.failure is not self._failed.failure:
+                _log.warning("GPU driver: %s", answer.sentence)
             self._failed, self._rest_until = answer, time.monotonic() + self._rest
             self._retire()
-        elif not all(reading.up for reading in answer.readings) and time.monotonic() - self._started_at > self._rest:
+            return answer
+        self._failed = Snapshot()
+        if not all(reading.up for reading in answer.readings) and time.monotonic() - self._started_at > self._rest:
             self._retire()
         return answer
 
