@@ -17,7 +17,7 @@ from exporter.catalogue import (
     REPLICA_GPU_INFO,
     Metric,
 )
-from prometheus.promql import Expr
+from prometheus.promql import Expr, Matcher
 from prometheus.series import Recorded, RecordingRule, RuleGroup, select
 from prometheus.windows import INTERVAL, TILE
 
@@ -74,7 +74,7 @@ def groups() -> tuple[RuleGroup, ...]:
 def _rules() -> tuple[RecordingRule, ...]:
     utilization = _per_claim(GPU_UTILIZATION)
     return (
-        RecordingRule(recorded=CLAIMS, expr=select(REPLICA_GPU_INFO).aggregate("max", *CLAIMS.labels)),
+        RecordingRule(recorded=CLAIMS, expr=_claims()),
         RecordingRule(recorded=GPU_UTILIZATION_OF_REPLICA, expr=utilization.aggregate("avg", MODEL, REPLICA)),
         RecordingRule(
             recorded=GPU_UTILIZATION_OF_MODEL,
@@ -85,6 +85,15 @@ def _rules() -> tuple[RecordingRule, ...]:
         # Without power there is no ratio, rather than infinity.
         RecordingRule(recorded=TOKENS_PER_JOULE, expr=_tokens() / GPU_POWER_OF_MODEL.select().compare(">", 0)),
     )
+
+
+def _claims() -> Expr:
+    """Record each claim once. An exporter that has not learned the model of a replica leaves it to one that has."""
+    known, unknown = (
+        select(REPLICA_GPU_INFO, matcher).aggregate("max", *CLAIMS.labels)
+        for matcher in (Matcher.unequal(MODEL, ""), Matcher.equal(MODEL, ""))
+    )
+    return known.union(unknown.without(known, on=(REPLICA, *ON_CARD)))
 
 
 def _per_claim(metric: Metric) -> Expr:

@@ -82,6 +82,24 @@ CASES = [
         expect=[recorded("model:llm_gpu_power_watts:avg5m", m=200)],
     ),
     Case(
+        claim="an exporter that has not learned a model yet doubles no claim, and one that nobody learned is a claim",
+        series={
+            **claim("r", "a"),
+            **claim("r", "a", model="", instance="h2"),
+            **claim("s", "b", model="", instance="h2"),
+        },
+        expect=[
+            Expect(
+                at="8m",
+                expr="replica_gpu:llm_gpu_claims:max",
+                samples={
+                    'replica_gpu:llm_gpu_claims:max{model="m",replica="r",gpu="GPU-a"}': 1,
+                    'replica_gpu:llm_gpu_claims:max{replica="s",gpu="GPU-b"}': 1,
+                },
+            )
+        ],
+    ),
+    Case(
         claim="an instance of a divided card is joined by card and instance, never to the whole card's numbers",
         series={
             'llm_replica_gpu_info{model="m",replica="r",gpu="GPU-a",partition="3"}': "1x60",
