@@ -1,0 +1,45 @@
+"""The command: what one prints the other reads, and a refusal is a sentence."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from alerts.__main__ import main
+from exporter.fleet import load
+from running.paths import ROOT
+
+
+def test_an_export_can_be_imported_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fleet = tmp_path / "fleet.yml"
+    replicas = (
+        "replicas: [{name: a, url: 'http://10.0.0.1:8000', model: org/m}, {name: b, url: 'http://10.0.0.2:8000'}]\n"
+    )
+    slos = "slos: {window: 28d, models: {org/m: {ttft: {threshold: 800ms, objective: 99.95%}}}}\n"
+    fleet.write_text(replicas + slos, encoding="utf-8")
+    assert main(["export", "--format", "openslo", "--fleet", str(fleet)]) == 0
+    (tmp_path / "openslo.yml").write_text(capsys.readouterr().out, encoding="utf-8")
+    assert main(["import", str(tmp_path / "openslo.yml")]) == 0
+    again = tmp_path / "again.yml"
+    again.write_text(replicas + capsys.readouterr().out, encoding="utf-8")
+    assert load(again).slos == load(fleet).slos
+
+
+def test_sloth_gets_a_document_per_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "--format", "sloth", "--fleet", str(ROOT / "fleet.yml")]) == 0
+    specs = list(yaml.safe_load_all(capsys.readouterr().out))
+    assert [spec["service"] for spec in specs][-1] == "qwen3-8b"
+    assert len(specs) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["import", "none.yml"], "No such file"),
+        (["import", str(ROOT / "fleet.yml")], "unknown key 'replicas'"),
+        (["export", "--format", "sloth", "--fleet", "none.yml"], "none.yml"),
+    ],
+)
+def test_a_refusal_is_a_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 1
+    assert sentence in capsys.readouterr().err
