@@ -12,8 +12,9 @@ from enum import Enum
 from typing import Any
 
 from exporter.catalogue import Label, Metric
+from exporter.failures import State
 
-__all__ = ["Answers", "Engine", "Extra", "Facts", "LabelMap", "Merge", "Reading", "Sleep", "always"]
+__all__ = ["Answers", "Engine", "Extra", "Facts", "LabelMap", "Merge", "Reading", "Router", "Sleep", "always"]
 
 Answers = Mapping[str, Any]
 """Decoded JSON of the extra endpoints that answered, by path."""
@@ -92,6 +93,22 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Router:
+    """How an engine serves several models behind one address, each with a page of its own.
+
+    `refusal` is the status that the page has where no model is named; then `is_here` tells from the extras whether this
+    is a router. `path` lists its models, `models` reads names and states from that list, None where it is none. `query`
+    makes the page, or an extra, one model's; it must never make the engine load the model.
+    """
+
+    refusal: int
+    is_here: Callable[[Answers], bool]
+    path: str
+    models: Callable[[Any], Mapping[str, State] | None]
+    query: Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
     """One engine.
 
@@ -123,4 +140,5 @@ class Engine:
     sleep: Sleep | None = None
     extras: tuple[Extra, ...] = ()
     facts: Callable[[Answers], Facts] = lambda _answers: Facts()
+    router: Router | None = None
     keep_alive: bool = True

@@ -3,7 +3,6 @@
 A replica that is gone must still be known by its model, else a model that lost all its replicas would be silent.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -20,8 +19,13 @@ class Identity:
     """What was learned from a replica; `url` guards against a name that moved to another server."""
 
     url: str
-    model: str = ""
+    models: tuple[str, ...] = ()
     engine: str = ""
+
+    @property
+    def model(self) -> str:
+        """The one model; empty where none or, from a router, several are known."""
+        return self.models[0] if len(self.models) == 1 else ""
 
 
 class Identities:
@@ -38,11 +42,12 @@ class Identities:
         learned = self._known.get(replica.name)
         if learned is None or learned.url != replica.url:
             learned = Identity(url=replica.url)
-        return Identity(url=replica.url, model=replica.model or learned.model, engine=replica.engine or learned.engine)
+        models = (replica.model,) if replica.model else learned.models
+        return Identity(url=replica.url, models=models, engine=replica.engine or learned.engine)
 
-    def learn(self, replica: Replica, *, model: str, engine: str) -> None:
+    def learn(self, replica: Replica, *, models: tuple[str, ...], engine: str) -> None:
         """Remember what a page told; `keep` brings news to disk."""
-        news = Identity(url=replica.url, model=model, engine=engine)
+        news = Identity(url=replica.url, models=tuple(filter(None, models)), engine=engine)
         if self._known.get(replica.name) != news:
             self._known[replica.name] = news
             self._is_news = True
@@ -65,12 +70,13 @@ class Identities:
 
 def _read(file: Path) -> dict[str, Identity]:
     entries = storage.read(file, without="learned models").items()
-    return {name: Identity(**entry) for name, entry in entries if _is_identity(entry)}
+    return {name: identity for name, entry in entries if (identity := _identity(entry)) is not None}
 
 
-def _is_identity(entry: object) -> bool:
-    return (
-        isinstance(entry, Mapping)
-        and entry.keys() == {"url", "model", "engine"}
-        and all(isinstance(value, str) for value in entry.values())
-    )
+def _identity(entry: object) -> Identity | None:
+    match entry:
+        case {"url": str(url), "models": list(models), "engine": str(engine)} if all(
+            isinstance(model, str) for model in models
+        ):
+            return Identity(url=url, models=tuple(models), engine=engine)
+    return None

@@ -1,29 +1,36 @@
 """Normalise: a parsed page -> samples of the catalogue. Pure, but for the memory of plans for shapes seen before."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from exporter.buckets import layouts
 from exporter.catalogue import Metric
 from exporter.dialect import Engine
 from exporter.engines import ENGINES
-from exporter.expose import Template
+from exporter.expose import Point, Template
+from exporter.expose import page as page_of
 from exporter.objectives import Slos
 from exporter.parse import Page, Series
-from exporter.plan import Plan, plan
+from exporter.plan import ORDER, Plan, plan
 from exporter.shape import prefix_of, shape
 
-__all__ = ["Normalised", "Normaliser", "recognise"]
+__all__ = ["Normalised", "Normaliser", "recognise", "together"]
 
+_MANY = 20_000  # series; a plan for more would take more memory than it saves time, and sixteen ranks have 7,000
 _REMEMBERED = 512  # plans; a fleet needs one for each engine, model and set of options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Normalised:
-    """A page in the catalogue's names: `text` as exposed, and what a verdict on the replica needs."""
+    """A page in the catalogue's names: `text` as exposed, and what a verdict on the replica needs.
+
+    `values[i]` belongs to `points[i]`.
+    """
 
     model: str
+    points: tuple[Point, ...]
+    values: Sequence[float]
     text: str
     sleeping: bool
     recognised: bool
@@ -45,29 +52,34 @@ class Normaliser:
         """Translate a page; `model` is the name to use, None to take the page's own."""
         known = self._plan(page.series, engine, model)
         values = known.values(page.values)
+        totals = {name: sum(values[at] for at in places) for name, places in known.shown.items()}
+        points, template = known.points, known.template
         broken = [one for one in known.histograms if not one.is_sound(page.values)]
         if broken:
             lost = {id(point) for one in broken for point in one.points}
-            kept = [(p, v) for p, v in zip(known.points, values, strict=True) if id(p) not in lost]
-            text = Template(point for point, _ in kept).render([value for _, value in kept])
-        else:
-            text = known.template.render(values)
+            kept = [(p, v) for p, v in zip(points, values, strict=True) if id(p) not in lost]
+            points, values = tuple(point for point, _ in kept), [value for _, value in kept]
+            template = Template(points)
         return Normalised(
             model=known.model,
-            text=text,
+            points=points,
+            values=values,
+            text=template.render(values),
             sleeping=any(page.values[at] == 1 for at in known.sleeping),
             recognised=known.recognised,
             missing=known.missing,
             unmapped=known.unmapped,
             dropped=page.dropped + sum(one.samples for one in broken),
-            totals={name: sum(values[at] for at in places) for name, places in known.shown.items()},
+            totals=totals,
         )
 
     def _plan(self, series: tuple[Series, ...], engine: Engine, model: str | None) -> Plan:
         key = (series, engine.name, model)
         known = self._plans.get(key)
         if known is None:
-            known = self._plans[key] = plan(shape(series, engine, model), self._layouts, self._slos)
+            known = plan(shape(series, engine, model), self._layouts, self._slos)
+            if len(series) <= _MANY:
+                self._plans[key] = known
             if len(self._plans) > _REMEMBERED:
                 self._plans.popitem(last=False)
         else:
@@ -75,9 +87,18 @@ class Normaliser:
         return known
 
 
+def together(pages: Sequence[Normalised]) -> str:
+    """Write several pages as one; series of one metric stand together, as the format demands."""
+    if len(pages) == 1:
+        return pages[0].text
+    samples = [sample for one in pages for sample in zip(one.points, one.values, strict=True)]
+    return page_of(sorted(samples, key=lambda sample: ORDER[sample[0].metric.name]))
+
+
 def recognise(page: Page) -> Engine | None:
     """Tell whose page this is by the names on it; prefixes tell more than names without one, so they come first."""
+    names = {series.name for series in page.series}
     for engine in ENGINES.values():
-        if any(series.name.startswith(engine.prefixes) for series in page.series):
+        if any(name.startswith(engine.prefixes) for name in names):
             return engine
     return next((engine for engine in ENGINES.values() if prefix_of(page.series, engine) is not None), None)

@@ -18,9 +18,10 @@ from exporter.histogram import Histogram, Term, Values, histogram, total
 from exporter.objectives import Slos
 from exporter.shape import Labels, Shape
 
-__all__ = ["Plan", "plan"]
+__all__ = ["ORDER", "Plan", "plan"]
 
-_ORDER: Mapping[str, int] = {metric.name: order for order, metric in enumerate(catalogue.METRICS)}
+ORDER: Mapping[str, int] = {metric.name: order for order, metric in enumerate(catalogue.METRICS)}
+"""The place of each metric on a page."""
 
 _SHOWN = (catalogue.REQUESTS_RUNNING, catalogue.REQUESTS_WAITING)
 
@@ -56,7 +57,7 @@ def plan(shape: Shape, layouts: Layouts, slos: Slos) -> Plan:
     points: list[Point] = []
     terms: list[Term] = []
     histograms: list[Histogram] = []
-    in_order = sorted(shape.engine.readings, key=lambda reading: _ORDER[reading.metric.name])
+    in_order = sorted(shape.engine.readings, key=lambda reading: ORDER[reading.metric.name])
     for metric, readings in groupby(in_order, key=lambda reading: reading.metric):
         if metric.kind is Kind.HISTOGRAM:
             found = [one for reading in readings for one in _histograms(shape, reading, layouts[metric.name])]

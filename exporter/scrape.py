@@ -8,13 +8,14 @@ import errno
 import os
 import ssl
 import zlib
-from asyncio import timeout_at
+from asyncio import sleep, timeout_at
 from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
 
 import aiohttp
+from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from exporter.failures import Reason, ScrapeError
@@ -24,6 +25,7 @@ __all__ = ["Answer", "Origin", "Scraper"]
 
 BODY_LIMIT = 16 * 2**20
 """Bytes of a decoded body; a large page (16 ranks) has about 1 MiB."""
+_STEP = 2**18  # bytes that are unpacked at once
 _REDIRECTS = 3
 _REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 _ACCEPT = "text/plain;version=0.0.4;q=1,*/*;q=0.1"
@@ -56,8 +58,12 @@ class Answer:
 class Scraper:
     """Asks engines; connections are shared, and no replica waits for another."""
 
-    def __init__(self) -> None:
-        connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=10, enable_cleanup_closed=False)
+    def __init__(self, resolver: AbstractResolver | None = None) -> None:
+        """Open nothing yet; names are looked up without threads, so those that hang take nothing from the others."""
+        self._resolver = resolver or aiohttp.AsyncResolver()
+        connector = aiohttp.TCPConnector(
+            limit=0, resolver=self._resolver, ttl_dns_cache=10, enable_cleanup_closed=False
+        )
         self._session = aiohttp.ClientSession(
             connector=connector,
             auto_decompress=False,
@@ -68,12 +74,16 @@ class Scraper:
     async def close(self) -> None:
         """Close all connections."""
         await self._session.close()
+        await self._resolver.close()
 
-    async def get(self, origin: Origin, path: str, deadline: float) -> Answer:
-        """Fetch a path of a replica until `deadline` (the loop's clock), or raise ScrapeError."""
+    async def get(self, origin: Origin, path: str, deadline: float, *, limit: int = BODY_LIMIT) -> Answer:
+        """Fetch a path of a replica until `deadline` (the loop's clock), or raise ScrapeError.
+
+        `limit` is for the decoded body, bytes.
+        """
         try:
             async with timeout_at(deadline):
-                return await self._follow(origin, URL(f"{origin.url}{path}", encoded=True))
+                return await self._follow(origin, URL(f"{origin.url}{path}", encoded=True), limit)
         except TimeoutError:
             raise ScrapeError(
                 Reason.TIMEOUT, f"no complete answer from {path} in time: busy, hung or unreachable"
@@ -81,7 +91,7 @@ class Scraper:
         except (aiohttp.ClientError, OSError, ValueError, zlib.error) as error:
             raise _translated(error, path) from None
 
-    async def _follow(self, origin: Origin, url: URL) -> Answer:
+    async def _follow(self, origin: Origin, url: URL, limit: int) -> Answer:
         for _ in range(_REDIRECTS + 1):
             async with self._session.get(
                 url,
@@ -90,7 +100,7 @@ class Scraper:
                 ssl=_trust(origin.ca_file) if url.scheme == "https" else True,
             ) as response:
                 if response.status not in _REDIRECT_STATUSES:
-                    return await _read(response)
+                    return await _read(response, limit)
                 target = _target(response)
                 if target.origin() != url.origin():
                     raise ScrapeError(
@@ -135,16 +145,20 @@ def _target(response: aiohttp.ClientResponse) -> URL:
     return target
 
 
-async def _read(response: aiohttp.ClientResponse) -> Answer:
+async def _read(response: aiohttp.ClientResponse, limit: int) -> Answer:
     if response.status != HTTPStatus.OK:  # its body is not read: leaving closes the connection
-        reason = Reason.AUTH if response.status in {401, 403} else Reason.STATUS
-        raise ScrapeError(reason, f"{response.url.path} answered status {response.status}", status=response.status)
-    body = await _body(response)
+        answered = f"{response.url.path} answered status {response.status}"
+        if response.status not in {401, 403}:
+            raise ScrapeError(Reason.STATUS, answered, status=response.status)
+        has_key = "Authorization" in response.request_info.headers
+        remedy = "it refuses the key in api_key_file" if has_key else "it needs a key: name its file in api_key_file"
+        raise ScrapeError(Reason.AUTH, f"{answered}: {remedy}", status=response.status)
+    body = await _body(response, limit)
     framed = "Content-Length" in response.headers or "chunked" in response.headers.get("Transfer-Encoding", "").lower()
     return Answer(body=body, content_type=response.headers.get("Content-Type", ""), framed=framed)
 
 
-async def _body(response: aiohttp.ClientResponse) -> bytes:
+async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
     """Read and decode a body; the limit holds for what was decoded, so a compressed bomb ends early."""
     decoder = _decoder(response.headers.get("Content-Encoding", "identity").strip().lower())
     parts: list[bytes] = []
@@ -152,13 +166,15 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
     async for received in response.content.iter_any():
         data = received
         while data:
-            part = decoder.decompress(data, BODY_LIMIT + 1 - size) if decoder else data
+            part = decoder.decompress(data, min(_STEP, limit + 1 - size)) if decoder else data
             parts.append(part)
             size += len(part)
-            if size > BODY_LIMIT:
+            if size > limit:
                 response.close()
-                raise ScrapeError(Reason.SIZE, f"the body is larger than {BODY_LIMIT // 2**20} MiB")
+                raise ScrapeError(Reason.SIZE, f"the body is larger than {limit // 2**20} MiB")
             data = decoder.unconsumed_tail if decoder else b""
+            if data:
+                await sleep(0)  # a few bytes may unpack to megabytes; others get a turn in between
     if decoder and not decoder.eof:
         raise ScrapeError(Reason.INCOMPLETE, "the compressed body is cut")
     return b"".join(parts)

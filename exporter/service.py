@@ -11,12 +11,11 @@ from typing import Any
 
 from exporter.admin import AdminToken
 from exporter.changes import FleetFiles
+from exporter.digest import Digest
 from exporter.drain import Drains
 from exporter.fleet import Fleet, FleetError, Replica, load
 from exporter.gpu.collector import Collector
 from exporter.identity import Identities
-from exporter.normalise import Normaliser
-from exporter.parse import Parser
 from exporter.scrape import Scraper
 from exporter.shard import Shard, shard_of
 from exporter.telemetry import Telemetry
@@ -52,7 +51,7 @@ class Service:
         self._files = FleetFiles(options.fleet)
         self._reloading = asyncio.Lock()
         self._scraper = Scraper()
-        self._parser = Parser()
+        self._digest = Digest()
         self._identities = Identities(options.state_dir)
         self.drains = Drains(options.state_dir)
         self.admin = AdminToken(options.admin_token_file)
@@ -69,6 +68,7 @@ class Service:
     async def close(self) -> None:
         """Close connections to the engines, and the session with the GPU driver."""
         await self._scraper.close()
+        self._digest.close()
         await self.keep()
         await self.gpus.close()
 
@@ -120,12 +120,13 @@ class Service:
         return f"Replica {name} is watched by the exporter of shard {there}; this one is shard {here}."
 
     def model_of(self, watch: Watch) -> str:
-        """Answer a replica's model, configured or learned; empty where nobody told it."""
-        return self._identities.of(watch.replica).model
+        """Answer a replica's model, configured or learned, or a router's models; empty where nobody told it."""
+        return ", ".join(self._identities.of(watch.replica).models)
 
     def models(self) -> Iterable[str]:
-        """Answer the model of each replica."""
-        return map(self.model_of, self.watches.values())
+        """Answer the model of each replica, each of a router's models, empty where nobody told it."""
+        for watch in self.watches.values():
+            yield from self._identities.of(watch.replica).models or ("",)
 
     def targets(self, address: str, scheme: str = "http") -> list[dict[str, Any]]:
         """Answer Prometheus' HTTP service discovery: every replica behind /probe of this address."""
@@ -177,10 +178,10 @@ class Service:
         self._replicas = {replica.name: replica for replica in fleet.replicas}
         self.gpus.use(fleet)
         self._identities.keep_only(frozenset(replica.name for replica in fleet.replicas))
+        self._digest.use(fleet.slos)
         stages = Stages(
             scraper=self._scraper,
-            parser=self._parser,
-            normaliser=Normaliser(fleet.slos),
+            digest=self._digest,
             identities=self._identities,
             drains=self.drains,
         )

@@ -1,36 +1,33 @@
 """Watch: one replica over time. In: a request to look, with a budget. Out: an `Outcome`, shared by all who ask at once.
 
-Ties the stages together: scrape -> parse -> normalise -> status, and turns whatever fails into data.
+Ties the stages together: reader -> status and page, and turns whatever fails into data.
 """
 
 import asyncio
-import json
 import logging
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from http import HTTPStatus
-from typing import Any
 
 from exporter import catalogue
-from exporter.dialect import Engine, Facts
-from exporter.discovery import discover, is_not_here
+from exporter.catalogue import Metric
+from exporter.digest import Digest
 from exporter.drain import Drains
-from exporter.engines import ENGINES
 from exporter.failures import Reason, ScrapeError, State, state_of
 from exporter.fleet import Replica
 from exporter.identity import Identities
-from exporter.normalise import Normalised, Normaliser, recognise
-from exporter.parse import Page, Parser
-from exporter.scrape import Answer, Origin, Scraper
-from exporter.secret import SecretError, SecretFile
+from exporter.normalise import Normalised, together
+from exporter.reader import Found, Reader, Served
+from exporter.scrape import Scraper
 from exporter.status import Serving, Status, status_text
 
 __all__ = ["AbandonedError", "Outcome", "Stages", "Watch"]
 
 _log = logging.getLogger(__name__)
 _GRACE = 0.05  # seconds; a scrape that is out of time says so itself, and counts it
-_EXTRAS_SHARE = 0.5  # of the time left: a slow extra must not cost the page
+_ANSWERING = (State.READY, State.LOADING, State.SLEEPING)
+"""Of a router's models, the first of these states that one has is the router's."""
 
 
 class AbandonedError(Exception):
@@ -42,8 +39,7 @@ class Stages:
     """What all replicas share."""
 
     scraper: Scraper
-    parser: Parser
-    normaliser: Normaliser
+    digest: Digest
     identities: Identities
     drains: Drains
 
@@ -66,14 +62,6 @@ class Outcome:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Kept:
-    """An extra's answer and until when it is used again."""
-
-    until: float
-    answer: Any
-
-
-@dataclass(slots=True, kw_only=True)
 class Watch:
     """Scrapes one replica when asked, once at a time, at most once in `min_interval` seconds."""
 
@@ -85,13 +73,16 @@ class Watch:
     _dropped: int = 0
     _started: float = 0.0
     _task: asyncio.Task[Outcome] | None = None
-    _secret: SecretFile | None = None
-    _kept: dict[str, _Kept] = field(default_factory=dict)
+    _reader: Reader = field(init=False)
 
     def __post_init__(self) -> None:
-        """Open nothing yet; the key is read at each scrape."""
-        if self.replica.api_key_file is not None:
-            self._secret = SecretFile(self.replica.api_key_file, "api_key_file")
+        """Make the reader; it opens nothing yet."""
+        self._reader = Reader(
+            replica=self.replica,
+            scraper=self.stages.scraper,
+            digest=self.stages.digest,
+            identities=self.stages.identities,
+        )
 
     async def look(self, budget: float) -> Outcome:
         """Answer the outcome of a scrape that is at most `min_interval` old, within `budget` seconds."""
@@ -116,119 +107,22 @@ class Watch:
     async def _scrape(self, deadline: float) -> Outcome:
         at, start = time.time(), time.perf_counter()
         try:
-            normalised, engine, version = await self._read(deadline)
+            found = await self._reader.read(deadline)
         except ScrapeError as error:
-            self._kept.clear()
+            self._reader.forget()
             self._errors[error.reason] += 1
             outcome = self._failed(error, time.perf_counter() - start, at)
         else:
-            self._dropped += normalised.dropped
-            self.stages.identities.learn(self.replica, model=normalised.model, engine=engine.name)
-            outcome = self._succeeded(normalised, engine, version, time.perf_counter() - start, at)
+            self._errors.update(one.error.reason for one in found.served if one.error is not None)
+            self._dropped += sum(one.page.dropped for one in found.served if one.page is not None)
+            self.stages.identities.learn(self.replica, models=_at_work(found.served), engine=found.engine.name)
+            outcome = self._succeeded(found, time.perf_counter() - start, at)
         if self.last is None or self.last.state is not outcome.state:
             _log.info(
                 "replica %s is %s%s", self.replica.name, outcome.state, f": {outcome.sentence}" * (not outcome.up)
             )
         self.last = outcome
         return outcome
-
-    async def _read(self, deadline: float) -> tuple[Normalised, Engine, str | None]:
-        """Fetch and understand the page and what the engine tells beside it.
-
-        An engine that was learned, not configured, may have been replaced by another one: then it is learned anew.
-        """
-        identity = self.stages.identities.of(self.replica)
-        engine = ENGINES.get(identity.engine)
-        if engine is None and identity.engine:
-            raise ScrapeError(Reason.INCOMPLETE, f"pages of {identity.engine} cannot be read by this version")
-        if engine is None:
-            return await self._read_stranger(deadline)
-        try:
-            return await self._read_as(engine, deadline)
-        except ScrapeError as error:
-            if self.replica.engine is not None or not is_not_here(error):
-                raise
-            try:
-                return await self._read_stranger(deadline)
-            except ScrapeError:
-                raise error from None
-
-    async def _read_as(self, engine: Engine, deadline: float) -> tuple[Normalised, Engine, str | None]:
-        """Read a page as one engine's."""
-        origin = self._origin(engine)
-        early = asyncio.create_task(self._ask(engine, origin, deadline))
-        try:
-            answer, page = await self._fetch(origin, engine.path, deadline)
-            facts = engine.facts(await early)
-        except ScrapeError as error:
-            if state_of(error) is State.DISABLED:
-                raise _without_page(error, engine) from None
-            raise
-        finally:
-            early.cancel()
-        return self._normalised(answer, page, engine, facts), engine, facts.version
-
-    async def _read_stranger(self, deadline: float) -> tuple[Normalised, Engine, str | None]:
-        """Find out whose page this is, and read it."""
-        origin = self._origin(None)
-        engine, answer, page = await discover(lambda path: self._fetch(origin, path, deadline))
-        facts = engine.facts(await self._ask(engine, origin, deadline))
-        return self._normalised(answer, page, engine, facts), engine, facts.version
-
-    async def _fetch(self, origin: Origin, path: str, deadline: float) -> tuple[Answer, Page]:
-        answer = await self.stages.scraper.get(origin, path, deadline)
-        return answer, self.stages.parser.parse(answer.body, openmetrics="openmetrics" in answer.content_type)
-
-    def _normalised(self, answer: Answer, page: Page, engine: Engine, facts: Facts) -> Normalised:
-        if facts.numbers:
-            added = [self.stages.parser.series(name, {}) for name in facts.numbers]
-            page = Page(
-                series=(*page.series, *added), values=(*page.values, *facts.numbers.values()), dropped=page.dropped
-            )
-        normalise = self.stages.normaliser.normalise
-        normalised = normalise(page, engine, self.replica.model or facts.model)
-        if not normalised.model and (learned := self.stages.identities.of(self.replica).model):
-            normalised = normalise(page, engine, learned)
-        if not normalised.recognised:
-            raise _foreign(page, engine)
-        if normalised.missing and not answer.framed:
-            lacking = ", ".join(metric.name for metric in normalised.missing)
-            raise ScrapeError(Reason.INCOMPLETE, f"the page has no length and seems cut: it lacks {lacking}")
-        return normalised
-
-    async def _ask(self, engine: Engine, origin: Origin, deadline: float) -> dict[str, Any]:
-        """Ask the extra endpoints; answer what came back as JSON, by path."""
-        now = asyncio.get_running_loop().time()
-        until = now + _EXTRAS_SHARE * (deadline - now)
-        answers: dict[str, Any] = {}
-        for extra in engine.extras:
-            if extra.when is None or extra.when(answers):
-                kept = self._kept.get(extra.path)
-                if kept is None or kept.until <= now:
-                    try:
-                        answer = json.loads((await self.stages.scraper.get(origin, extra.path, until)).body)
-                    except (ScrapeError, ValueError, RecursionError) as error:
-                        if not isinstance(error, ScrapeError) or error.status != HTTPStatus.NOT_FOUND:
-                            continue
-                        answer = None  # an endpoint of other versions: as rarely asked as one that is there
-                    kept = self._kept[extra.path] = _Kept(until=now + extra.every.total_seconds(), answer=answer)
-                if kept.answer is not None:
-                    answers[extra.path] = kept.answer
-        return answers
-
-    def _origin(self, engine: Engine | None) -> Origin:
-        return Origin(
-            url=self.replica.url,
-            key=self._key(),
-            ca_file=self.replica.ca_file,
-            keep_alive=engine.keep_alive if engine else False,
-        )
-
-    def _key(self) -> str | None:
-        try:
-            return self._secret.read() if self._secret else None
-        except SecretError as error:
-            raise ScrapeError(Reason.AUTH, str(error)) from None
 
     def _planned(self, state: State) -> tuple[State, float | None]:
         """Answer the state to show and when the drain ends.
@@ -243,7 +137,7 @@ class Watch:
         identity = self.stages.identities.of(self.replica)
         state, drain_end = self._planned(state_of(error))
         status = Status(
-            serving=(Serving(model=identity.model, up=False, state=state),),
+            serving=tuple(Serving(model=model, up=False, state=state) for model in identity.models or ("",)),
             duration=duration,
             errors=self._errors,
             dropped=self._dropped,
@@ -260,57 +154,58 @@ class Watch:
             sentence=str(error),
         )
 
-    def _succeeded(self, found: Normalised, engine: Engine, version: str | None, duration: float, at: float) -> Outcome:
-        state, drain_end = self._planned(State.SLEEPING if found.sleeping else State.READY)
+    def _succeeded(self, found: Found, duration: float, at: float) -> Outcome:
+        drain_end = self._planned(State.READY)[1]
+        pages = [one.page for one in found.served if one.page is not None]
         status = Status(
-            serving=(Serving(model=found.model, up=True, state=state),),
+            serving=tuple(map(self._serving, found.served)) or (Serving(model="", up=True, state=State.SLEEPING),),
             duration=duration,
             errors=self._errors,
             dropped=self._dropped,
             drain_end=drain_end,
-            version=version,
-            missing=found.missing,
-            unmapped=len(found.unmapped),
+            version=found.version,
+            missing=_each_once([metric for one in pages for metric in one.missing]),
+            unmapped=sum(len(one.unmapped) for one in pages),
         )
+        state = _state(status.serving)
         return Outcome(
-            page=status_text(status) + found.text,
-            model=found.model,
-            engine=engine.name,
+            page=status_text(status) + together(pages),
+            model=", ".join(one.model for one in found.served),
+            engine=found.engine.name,
             state=state,
-            up=True,
+            up=any(one.up for one in status.serving),
             at=at,
             duration=duration,
-            running=found.totals.get(catalogue.REQUESTS_RUNNING.name),
-            waiting=found.totals.get(catalogue.REQUESTS_WAITING.name),
-            notes=_notes(found),
+            sentence="; ".join(f"{one.model}: {one.error}" for one in found.served if one.error is not None),
+            running=_total(pages, catalogue.REQUESTS_RUNNING),
+            waiting=_total(pages, catalogue.REQUESTS_WAITING),
+            notes=tuple(note for one in pages for note in _notes(one)),
         )
 
-
-def _without_page(error: ScrapeError, engine: Engine) -> ScrapeError:
-    """Say what it means that an engine answers and has no page.
-
-    An engine that cannot do without a page, or whose page itself tells that metrics are off, is not what answers here.
-    """
-    if engine.switch_on and not engine.switched_off:
-        return ScrapeError(error.reason, f"{error}: {engine.switch_on}", status=error.status)
-    return ScrapeError(error.reason, f"{error}: is this {engine.title}?", status=error.status, state=State.BROKEN)
+    def _serving(self, served: Served) -> Serving:
+        """Say what a replica is for a model; one that sleeps needs no page to be well."""
+        up = served.page is not None or served.state is State.SLEEPING
+        return Serving(model=served.model, up=up, state=self._planned(served.state)[0])
 
 
-def _foreign(page: Page, engine: Engine) -> ScrapeError:
-    """Say why a page is not the engine's that it should be."""
-    other = recognise(page)
-    if other is not None and other is not engine:
-        return ScrapeError(
-            Reason.INCOMPLETE, f"a page of {other.title}, not of {engine.title}: correct engine in fleet.yml"
-        )
-    if any(series.name in engine.switched_off for series in page.series):
-        return ScrapeError(Reason.INCOMPLETE, f"metrics are switched off: {engine.switch_on}", state=State.DISABLED)
-    if not page.series and not engine.required:
-        return ScrapeError(
-            Reason.INCOMPLETE, f"the page is empty: {engine.title} writes nothing before its first request"
-        )
-    what = "the page is empty" if not page.series else "a page without the series that every version provides"
-    return ScrapeError(Reason.INCOMPLETE, f"{what}: is this {engine.title}?")
+def _state(serving: Sequence[Serving]) -> State:
+    """Answer the one state of a replica that may be in several, one for each model."""
+    states = {one.state for one in serving}
+    return next((state for state in _ANSWERING if state in states), serving[0].state)
+
+
+def _at_work(served: Sequence[Served]) -> tuple[str, ...]:
+    """Answer the models that would be missed: of a router's, those that do not sleep."""
+    return tuple(one.model for one in served if len(served) == 1 or one.state is not State.SLEEPING)
+
+
+def _each_once(metrics: Sequence[Metric]) -> tuple[Metric, ...]:
+    return tuple({metric.name: metric for metric in metrics}.values())
+
+
+def _total(pages: Sequence[Normalised], gauge: Metric) -> float | None:
+    values = [one.totals[gauge.name] for one in pages if gauge.name in one.totals]
+    return sum(values) if values else None
 
 
 def _notes(found: Normalised) -> tuple[str, ...]:

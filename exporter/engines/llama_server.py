@@ -1,18 +1,56 @@
 """llama-server (llama.cpp): counters only, no latency histograms; slots and identity come from other endpoints.
 
 Never read: the `*_tokens_seconds` gauges, which every reader resets for all others.
+
+Started without a model it is a router: it runs a process for each model and hands on `/metrics?model=NAME`, which would
+load a model that is not loaded, if the question did not say `autoload=false`. A model that is not loaded sleeps: the
+next request for it loads it. A model that sleeps is not asked for its page, since builds until mid-2026 woke it up.
 """
 
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from exporter import catalogue
-from exporter.dialect import Answers, Engine, Extra, Facts, Merge, Reading, Sleep
+from exporter.dialect import Answers, Engine, Extra, Facts, Merge, Reading, Router, Sleep
+from exporter.failures import State
 
 
 def _slots_are_free_to_ask(answers: Answers) -> bool:
     """Ask for slots only where the server said that it is awake: the question alone would wake it."""
     props = answers.get("/props")
-    return isinstance(props, dict) and props.get("is_sleeping") is not True and props.get("endpoint_slots") is not False
+    return (
+        isinstance(props, dict)
+        and props.get("is_sleeping") is not True
+        and props.get("endpoint_slots") is not False
+        and not _is_router(answers)
+    )
+
+
+def _is_router(answers: Answers) -> bool:
+    props = answers.get("/props")
+    return isinstance(props, dict) and props.get("role") == "router"
+
+
+def _models(listed: Any) -> Mapping[str, State] | None:  # noqa: ANN401 - JSON of a foreign server
+    """Read the router's list: which models it can run, and what each is doing; the busy ones first, up to a limit."""
+    entries = listed.get("data") if isinstance(listed, dict) else None
+    if not isinstance(entries, list):
+        return None
+    states = {
+        entry["id"]: _state(entry.get("status"))
+        for entry in entries
+        if isinstance(entry, dict) and isinstance(entry.get("id"), str) and entry["id"]
+    }
+    busy_first = sorted(states.items(), key=lambda item: (item[1] is State.SLEEPING, item[0]))
+    return dict(busy_first[:_MODELS])
+
+
+def _state(status: Any) -> State:  # noqa: ANN401 - JSON of a foreign server
+    status = status if isinstance(status, dict) else {}
+    if status.get("failed") is True:
+        return State.BROKEN
+    return _STATES.get(status.get("value"), State.BROKEN)
 
 
 def _no_name_yet(answers: Answers) -> bool:
@@ -67,6 +105,15 @@ def _is_count(value: Any) -> bool:  # noqa: ANN401 - JSON of a foreign server
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
+_MODELS = 64
+"""A folder may hold hundreds of models; each costs a dozen series, and a router runs a handful at once."""
+_STATES = {
+    "loaded": State.READY,
+    "loading": State.LOADING,
+    "downloading": State.LOADING,
+    "sleeping": State.SLEEPING,
+    "unloaded": State.SLEEPING,
+}
 ENGINE = Engine(
     name="llama-server",
     title="llama-server",
@@ -122,5 +169,12 @@ ENGINE = Engine(
         Extra(path="/v1/models", when=_no_name_yet),
     ),
     facts=_facts,
+    router=Router(
+        refusal=400,
+        is_here=_is_router,
+        path="/models",
+        models=_models,
+        query=lambda model: f"?model={quote(model, safe='')}&autoload=false",
+    ),
     keep_alive=False,
 )

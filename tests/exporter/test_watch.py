@@ -300,7 +300,7 @@ def test_a_state_file_that_cannot_be_used_is_ignored(tmp_path: Path, text: str) 
 
 
 def test_what_was_learned_at_another_address_is_not_believed(tmp_path: Path) -> None:
-    stored = {"r": {"url": "http://192.0.2.7:8000", "model": "other", "engine": "vllm"}}
+    stored = {"r": {"url": "http://192.0.2.7:8000", "models": ["other"], "engine": "vllm"}}
     outcome = asyncio.run(
         _learn_then_lose(tmp_path, lambda *_: (tmp_path / "identities.json").write_text(json.dumps(stored)))
     )
