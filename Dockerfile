@@ -2,11 +2,12 @@
 
 FROM python:3.13.14-slim-bookworm AS dependencies
 WORKDIR /build
-COPY pyproject.toml .
-# The pins live in pyproject.toml alone, without the development tools. pip itself stays behind in this stage.
+COPY pyproject.toml constraints.txt ./
+# What is needed stands in pyproject.toml, without the development tools, and what that needs in turn is pinned in
+# constraints.txt. pip itself stays behind in this stage.
 RUN python3 -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" > pins.txt \
  && python3 -m venv --without-pip /opt/venv \
- && python3 -m pip --python /opt/venv/bin/python install --no-cache-dir --only-binary=:all: -r pins.txt
+ && python3 -m pip --python /opt/venv/bin/python install --no-cache-dir --only-binary=:all: -r pins.txt -c constraints.txt
 
 FROM python:3.13.14-slim-bookworm
 ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1

@@ -24,7 +24,7 @@ $(ready): $(pins)
 $(ready_dev): $(pins)
 	@running/setup.sh dev
 
-up: $(ready) ## Run the product here until Ctrl-C; the simulator too, as long as FLEET=fleet.yml names its replicas
+up: $(ready) ## Run the product here until Ctrl-C (FLEET=fleet.yml, TIME_SCALE=1); its simulator too, if the fleet names it
 	@$(python) -m running up --fleet $(FLEET) --time-scale $(TIME_SCALE)
 
 down: $(ready) ## Stop a `make up` that runs elsewhere

@@ -108,7 +108,9 @@ def _serve(asked: argparse.Namespace) -> int:
 
 
 def _check(asked: argparse.Namespace) -> int:
-    print(f"{asked.fleet}: {len(load(asked.fleet).replicas)} replicas, good to use")  # noqa: T201
+    count = len(load(asked.fleet).replicas)
+    watched = f"{count} replica{'s' * (count != 1)}" if count else "no replica yet (include matches no file)"
+    print(f"{asked.fleet}: {watched}, good to use")  # noqa: T201
     return 0
 
 

@@ -70,7 +70,8 @@ class Node:
         for key, node in entries.items():
             if key not in known:
                 place = f"{node.file}: {node.path}"
-                raise FleetError(f"{place}: unknown key {key!r}, expected one of: {', '.join(known)}")
+                hint = f"; put the secret into a file and name it in {key}_file" if f"{key}_file" in known else ""
+                raise FleetError(f"{place}: unknown key {key!r}, expected one of: {', '.join(known)}{hint}")
         for key in required:
             if key not in entries:
                 place = f"{self.file}: {self.path}" if self.path else self.file

@@ -143,9 +143,12 @@ def _replica(node: Node, base: Path) -> Replica:
     if engine is not None and engine not in catalogue.ENGINE.values:
         parts["engine"].refuse(f"one of: {', '.join(catalogue.ENGINE.values)}")
     tls = parts["tls"].mapping(optional=("ca_file",)) if "tls" in parts else {}
+    url = _url(parts["url"])
+    if tls and not url.startswith("https:"):
+        parts["url"].refuse("https://host[:port], since the replica has tls")
     return Replica(
         name=name,
-        url=_url(parts["url"]),
+        url=url,
         model=parts["model"].text("a model name") if "model" in parts else None,
         engine=engine,
         api_key_file=parts["api_key_file"].existing_file(base) if "api_key_file" in parts else None,
@@ -197,8 +200,14 @@ def _policies(node: Node) -> dict[str, ModelPolicy]:
     policies = {}
     for model, value in node.entries("a mapping from model to its policy").items():
         parts = value.mapping(optional=("min_ready",))
-        policies[model] = ModelPolicy(min_ready=parts["min_ready"].count() if "min_ready" in parts else 1)
+        policies[model] = ModelPolicy(min_ready=_min_ready(parts["min_ready"]) if "min_ready" in parts else 1)
     return policies
+
+
+def _min_ready(node: Node) -> int:
+    if node.count() > 1:
+        node.refuse("0 (may scale to zero) or 1; how many more must stand by is said in spare_replicas")
+    return node.count()
 
 
 def _links(node: Node) -> Links:

@@ -30,7 +30,7 @@ _WORDS = {
     State.SLEEPING: "asleep",
     State.DRAINING: "draining",
     State.STUCK: "stuck",
-    State.DENIED: "refuses our key",
+    State.DENIED: "denies access",
     State.DISABLED: "metrics off",
     State.UNREACHABLE: "unreachable",
     State.BROKEN: "page unusable",

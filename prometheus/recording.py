@@ -15,6 +15,7 @@ from exporter.catalogue import (
     PREFIX_CACHE_HITS,
     PREFIX_CACHE_QUERIES,
     PROMPT_TOKENS,
+    REPLICA,
     REPLICA_STATE,
     REQUESTS_FINISHED,
     REQUESTS_REJECTED,
@@ -116,7 +117,8 @@ def groups() -> tuple[RuleGroup, ...]:
 
 
 def _load() -> tuple[RecordingRule, ...]:
-    by_state = select(REPLICA_STATE).aggregate("sum", MODEL, STATE)
+    # One sample per replica first: when discovery learns its engine, a replica has two sets of labels for a moment.
+    by_state = select(REPLICA_STATE).aggregate("max", MODEL, REPLICA, STATE).aggregate("sum", MODEL, STATE)
     return (
         RecordingRule(recorded=REPLICAS_BY_STATE, expr=by_state),
         RecordingRule(recorded=REPLICAS_READY, expr=_replicas("ready")),

@@ -56,8 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     start.add_argument("--fleet", type=Path, default=ROOT / "fleet.yml", help="the fleet file (default: %(default)s)")
     start.add_argument(
         "--time-scale",
-        type=int,
-        default=int(os.environ.get("TIME_SCALE", "1")),
+        type=_time_scale,
+        default=os.environ.get("TIME_SCALE", "1"),
+        metavar="N",
         help="divide every window, delay and interval by this (default: $TIME_SCALE, else 1)",
     )
     stop = commands.add_parser("down", help="stop an `up` that runs elsewhere")
@@ -75,6 +76,12 @@ def _parser() -> argparse.ArgumentParser:
     announcement.add_argument("services", nargs="+")
     announcement.add_argument("--replicas", type=int, required=True)
     return parser
+
+
+def _time_scale(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number, 1 or more, got {text!r}")
+    return int(text)
 
 
 def _await(url: str) -> None:

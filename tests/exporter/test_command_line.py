@@ -19,6 +19,13 @@ def test_check_says_that_a_good_fleet_can_be_used(tmp_path: Path, capsys: pytest
     assert capsys.readouterr().out == f"{fleet}: 2 replicas, good to use\n"
 
 
+def test_check_says_that_a_fleet_watches_nothing_yet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fleet = tmp_path / "fleet.yml"
+    fleet.write_text("include: [tragets/*.yml]\n")
+    assert main(["check", "--fleet", str(fleet)]) == 0
+    assert capsys.readouterr().out == f"{fleet}: no replica yet (include matches no file), good to use\n"
+
+
 @pytest.mark.parametrize("command", [["check"], ["serve"], ["scrape", "a"]])
 def test_a_bad_fleet_starts_nothing(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fleet = write_fleet(tmp_path / "fleet.yml", a="vllm-a:8000")

@@ -143,6 +143,11 @@ def test_an_engine_whose_metrics_are_switched_off_is_told_apart_with_the_remedy(
     assert outcome.sentence == f"/metrics answered status {status}: {remedy}"
 
 
+def test_an_engine_that_wants_a_key_says_where_to_name_it() -> None:
+    outcome = look(answer(401, b"{}"))
+    assert outcome.sentence == "/metrics answered status 401: it needs a key: name its file in api_key_file"
+
+
 def test_an_engine_that_refuses_connections() -> None:
     async def scenario() -> str:
         async with watching(f"http://127.0.0.1:{free_port()}") as service:
