@@ -1,4 +1,4 @@
-"""Command line of the drills: `python -m drills demo | list | run NAME | run all`.
+"""Command line of the drills: `python -m drills demo | list | run NAME | run all | backtest`.
 
 Exit codes: 0 every drill went as it must, 1 one did not, 2 the command or the machine does not allow it.
 """
@@ -15,6 +15,7 @@ from pkgutil import iter_modules
 import requests
 
 import drills
+from drills.backtest.options import add_options
 from drills.model import Drill
 from drills.run import DrillFailedError, run
 from drills.stack import started
@@ -46,9 +47,11 @@ def main(arguments: list[str] | None = None) -> int:
         for drill in known.values():
             print(f"{drill.name:<20} {drill.summary}: {drill.page.alertname} must {_VERBS[drill.page.receiver]}")
         return 0
-    names = {"demo": [_DEMO]}.get(options.command) or (list(known) if options.name == "all" else [options.name])
     signal.signal(signal.SIGTERM, _as_interrupt)
     try:
+        if options.command == "backtest":
+            return _backtest(options)
+        names = {"demo": [_DEMO]}.get(options.command) or (list(known) if options.name == "all" else [options.name])
         for name in names:
             _drill(known[name], options.time_scale)
     except DrillFailedError as error:
@@ -62,6 +65,12 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
     print(f"passed: {', '.join(names)}")
     return 0
+
+
+def _backtest(options: argparse.Namespace) -> int:
+    """Run the backtest, whose packages only a development environment has."""
+    found: int = import_module("drills.backtest.command").backtest(options)
+    return found
 
 
 def _drill(drill: Drill, time_scale: int) -> None:
@@ -91,6 +100,7 @@ def _parser(known: dict[str, Drill]) -> argparse.ArgumentParser:
     commands.add_parser("list", help="name every drill")
     demo = commands.add_parser("demo", help="the product in one go: a model goes down, the page arrives and resolves")
     single = commands.add_parser("run", help="run one drill, or all of them")
+    add_options(commands.add_parser("backtest", help="judge the rules over months of traffic with labelled incidents"))
     single.add_argument("name", choices=["all", *known], help="a name that `list` prints, or all")
     for command in (demo, single):
         command.add_argument(

@@ -1,0 +1,65 @@
+"""Command: `python -m drills backtest`. In: options. Out: tables on stdout, an exit code.
+
+Exit codes: 0 every figure is met, 1 one is missed.
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+
+from tqdm import tqdm
+
+from drills.backtest.engine import Tools
+from drills.backtest.judge import Score, score
+from drills.backtest.options import SMALL
+from drills.backtest.profiles import PROFILES
+from drills.backtest.report import document, missed, tables
+from drills.backtest.rivals import TEXTBOOK, THRESHOLD
+from drills.backtest.run import Outcome, run
+from running.tools import Tool, all_versions, find
+
+__all__ = ["backtest", "newest"]
+
+_OURS = "Servewatch"
+_RIVALS = (TEXTBOOK, THRESHOLD)
+
+
+def backtest(options: argparse.Namespace) -> int:
+    """Run the backtest, print what it found; return the exit code."""
+    models = SMALL if options.small else tuple(PROFILES)
+    months = 1 if options.small else options.months
+    tools = Tools(prometheus=newest("prometheus"), promtool=newest("promtool"))
+    print(f"seed {options.seed}, months: {months}, models: {len(models)}, judge: {tools.prometheus}", flush=True)
+    outcomes = _outcomes(models, options.seed, months, tools)
+    scores, alerts = _scores(outcomes)
+    misses = missed(scores[0])
+    print(tables(scores, alerts))
+    print("\n".join(["", *(f"missed: {each}" for each in misses)]) if misses else "\nevery figure is met")
+    if options.json:
+        options.json.write_text(json.dumps(document([*scores, *alerts], misses), indent=2) + "\n", encoding="utf-8")
+    return 1 if misses else 0
+
+
+def newest(name: str) -> Tool:
+    """Find the newest version of a tool, which is the fastest; raises ToolMissingError."""
+    find(name)
+    return max(all_versions(name), key=lambda tool: tool.release)
+
+
+def _outcomes(models: Sequence[str], seed: int, months: int, tools: Tools) -> list[Outcome]:
+    """Run one model after the other behind a progress bar."""
+    whole = 100.0 * len(models)
+    with tqdm(total=whole, bar_format="{l_bar}{bar}| {elapsed}<{remaining}", mininterval=1) as bar:
+
+        def progress(what: str, share: float) -> None:
+            bar.set_description(what, refresh=False)
+            bar.update(min(100 * share, whole - bar.n))
+
+        return [run(PROFILES[model], seed, months, tools, progress) for model in models]
+
+
+def _scores(outcomes: Sequence[Outcome]) -> tuple[list[Score], list[Score]]:
+    """Score our alerts together, the rivals, and each of ours by itself."""
+    ours = sorted({fired.alert for outcome in outcomes for fired in outcome.fired}.difference(_RIVALS))
+    systems = [score(_OURS, outcomes, ours), *(score(rival, outcomes, [rival]) for rival in _RIVALS)]
+    return systems, [score(name, outcomes, [name]) for name in ours]

@@ -1,0 +1,134 @@
+"""Evaluation: when alerts fired, asked of a real Prometheus. In: scraped samples, questions, stretches. Out: `Fired`.
+
+Two passes over the same moments. The first evaluates the recording rules that count good and all requests over each
+window, from scraped counters; what it finds becomes blocks of a second Prometheus, which evaluates everything else.
+There a sample counts at its own moment only: a recorded series is gone as soon as its rule finds nothing.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from drills.backtest.alert_states import replay
+from drills.backtest.engine import Answer, Engine, Tools, backfill, serving
+from drills.backtest.inline import Branch, Question, Rules
+from drills.backtest.page import EPOCH
+from drills.backtest.resolution import Stretch
+from drills.backtest.traffic import STEP
+
+__all__ = ["THIN", "Exam", "Fired", "evaluated"]
+
+THIN = 120
+"""Seconds between two evaluations where nothing happens."""
+_FIRST_PASS = 0.6
+"""The share of the time that the first pass takes."""
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fired:
+    """An alert that fired. Times are in seconds since the start of the backtest, the worst delay of rules included.
+
+    `lag` is that delay: how much earlier an evaluation without groups that take turns would have said so.
+    """
+
+    alert: str
+    severity: str
+    slo: str
+    pending: float
+    firing: float
+    resolved: float
+    lag: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exam:
+    """What is asked, and when; `progress` is told of each further share of the work."""
+
+    rules: Rules
+    questions: Sequence[Question]
+    spans: Sequence[Stretch]
+    progress: Progress
+
+    @property
+    def branches(self) -> dict[str, tuple[Question, Branch]]:
+        """Every query with the question it belongs to."""
+        return {
+            f"{q}.{b}": (question, branch)
+            for q, question in enumerate(self.questions)
+            for b, branch in enumerate(question.branches)
+        }
+
+    @property
+    def moments(self) -> list[float]:
+        """Every moment of evaluation, in Unix seconds."""
+        found = [np.arange(EPOCH + span.start, EPOCH + span.end, _step(span)) for span in self.spans]
+        return [float(moment) for moment in np.concatenate(found)]
+
+
+@dataclass(slots=True)
+class _Active:
+    """The moments at which each series of a query was there, by the objective it is about."""
+
+    by_slo: dict[str, set[float]] = field(default_factory=dict)
+
+
+def evaluated(tools: Tools, scraped: Path, exam: Exam) -> tuple[Fired, ...]:
+    """Return what fired within the spans, in the order of time; `scraped` is a data folder of scraped series."""
+    branches = exam.branches
+    active = {key: _Active() for key in branches}
+    queries = {key: branch.query for key, (_, branch) in branches.items()}
+    of_recorded = {key for key, query in queries.items() if any(name in query for name in exam.rules.kept)}
+    recorded = scraped.with_name(f"{scraped.name}-recorded")
+    with serving(tools.prometheus, scraped) as engine:
+        _note(active, _asked(engine, {key: queries[key] for key in queries.keys() - of_recorded}, exam, 0))
+        rules = {name: exam.rules.recording(name) for name in exam.rules.kept}
+        backfill(tools.promtool, _lines(_asked(engine, rules, exam, _FIRST_PASS)), recorded)
+    with serving(tools.prometheus, recorded, lookback="1s") as engine:
+        _note(active, _asked(engine, {key: queries[key] for key in of_recorded}, exam, 1 - _FIRST_PASS))
+    moments = exam.moments
+    fired = (_fired(*branches[key], active[key], moments) for key in branches)
+    return tuple(sorted(chain.from_iterable(fired), key=lambda each: each.firing))
+
+
+def _step(span: Stretch) -> int:
+    return STEP if span.exact else THIN
+
+
+def _asked(engine: Engine, queries: Mapping[str, str], exam: Exam, share: float) -> Iterator[Answer]:
+    """Answer queries span by span, so that the samples of a series come in order; `share` is how much work this is."""
+    for span in exam.spans:
+        yield from engine.values(queries, EPOCH + span.start, EPOCH + span.end, _step(span))
+        exam.progress(share / len(exam.spans))
+
+
+def _note(active: Mapping[str, _Active], answers: Iterable[Answer]) -> None:
+    for answer in answers:
+        moments = active[answer.key].by_slo.setdefault(answer.labels.get("slo", ""), set())
+        moments.update(float(moment) for moment, _ in answer.samples)
+
+
+def _lines(answers: Iterable[Answer]) -> Iterator[str]:
+    """Write the samples of recorded series as OpenMetrics text."""
+    for answer in answers:
+        labels = ",".join(f'{name}="{value}"' for name, value in answer.labels.items())
+        yield "".join([f"{answer.key}{{{labels}}} {value} {moment}\n" for moment, value in answer.samples])
+
+
+def _fired(question: Question, branch: Branch, active: _Active, moments: Sequence[float]) -> Iterator[Fired]:
+    late = branch.lag - EPOCH
+    for slo, present in active.by_slo.items():
+        for firing in replay(moments, present, question.delay, question.keep):
+            yield Fired(
+                alert=question.alert,
+                severity=question.severity,
+                slo=question.labels.get("slo", slo),
+                pending=firing.pending + late,
+                firing=firing.firing + late,
+                resolved=(moments[-1] if firing.resolved is None else firing.resolved) + late,
+                lag=branch.lag,
+            )

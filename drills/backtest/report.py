@@ -1,0 +1,142 @@
+"""Report: what the backtest says, as tables for a person and as JSON. In: scores. Out: text, plain values, misses."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from drills.backtest.incidents import DOWN
+from drills.backtest.judge import Case, Score, Spread
+from drills.backtest.truth import EVERYTHING_BAD, MODEL_DOWN
+
+__all__ = ["document", "missed", "tables"]
+
+_PAGES_A_MONTH = 1.0
+
+
+def _shown(value: float | None, form: str) -> str:
+    if value is None:
+        return "-"
+    return form.format(value) if isfinite(value) else "never"
+
+
+def _spread(spread: Spread, form: str = "{:.1f}") -> str:
+    return f"{_shown(spread.median, form)} / {_shown(spread.worst, form)}"
+
+
+def _down(score: Score) -> Spread:
+    return score.minutes(lambda verdict: verdict.incident.slo == DOWN)
+
+
+def _everything_bad(score: Score) -> Spread:
+    return score.minutes(lambda verdict: verdict.everything_bad)
+
+
+def _must_page(score: Score) -> Spread:
+    return score.minutes(lambda verdict: verdict.must_page)
+
+
+def _rows(score: Score) -> Iterable[tuple[str, str]]:
+    in_time = len(score.must_page) - len(score.late)
+    never = sum(case.paged is None for case in score.late)
+    yield "incidents that must page", f"{len(score.must_page)}"
+    yield "  paged in time", f"{in_time} ({_share(in_time, len(score.must_page))})"
+    yield "  too late / never", f"{len(score.late) - never} / {never}"
+    yield "incidents that must ticket", f"{len(score.must_ticket)}"
+    ticketed = len(score.must_ticket) - len(score.silent)
+    yield "  ticket or page came", f"{ticketed} ({_share(ticketed, len(score.must_ticket))})"
+    yield "pages", f"{score.pages}"
+    yield "  precision", _shown(score.precision, "{:.1%}")
+    yield "  a month without cause", f"{len(score.baseless) / score.months:.2f}"
+    yield "  in a quiet week", f"{score.quiet_pages / score.quiet_weeks:.3f}"
+    yield "minutes to page, median / worst", _spread(_must_page(score))
+    yield f"  model down ({_down(score).count})", _spread(_down(score))
+    yield f"  every request bad ({_everything_bad(score).count})", _spread(_everything_bad(score))
+    yield "budget spent until the page", _spread(score.spent, "{:.1%}")
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "-"
+
+
+def tables(scores: Sequence[Score], alerts: Sequence[Score]) -> str:
+    """Print the systems side by side, then each alert of ours by itself."""
+    columns = [dict(_rows(score)) for score in scores]
+    labels = list(columns[0])
+    lines = [_line("", [score.name for score in scores])]
+    lines += [_line(label, [column.get(label, "-") for column in columns]) for label in labels]
+    lines += ["", _line("alert", ["pages", "precision", "a quiet week", "minutes, median / worst"])]
+    for score in alerts:
+        quiet = f"{score.quiet_pages / score.quiet_weeks:.3f}"
+        minutes = _spread(Spread.of([case.paged / 60 for case in score.cases if case.paged is not None]))
+        lines.append(_line(score.name, [str(score.pages), _shown(score.precision, "{:.1%}"), quiet, minutes]))
+    return "\n".join(lines)
+
+
+def _line(label: str, cells: Iterable[str]) -> str:
+    return f"{label:<34}" + "".join(f"{cell:>26}" for cell in cells)
+
+
+def missed(score: Score) -> list[str]:
+    """Name every figure that is missed, and what missed it."""
+    found = [f"must page, came {_when(case)}: {_named(case)}" for case in score.late]
+    found += [f"must bring a ticket, brought none: {_named(case)}" for case in score.silent]
+    if len(score.baseless) > _PAGES_A_MONTH * score.months:
+        found.append(f"{len(score.baseless)} pages without cause in {score.months:.1f} months, at most one a month:")
+        found += [
+            f"  {model} {page.alert} {page.slo} on day {page.firing / 86400:.2f}" for model, page in score.baseless
+        ]
+    for claim, spread, limit in (
+        ("model down", _down(score), MODEL_DOWN),
+        ("every request bad", _everything_bad(score), EVERYTHING_BAD),
+    ):
+        if spread.worst is not None and spread.worst * 60 > limit:
+            found.append(f"{claim}: worst page after {spread.worst * 60:.0f} s, at most {limit:.0f} s")
+    return found
+
+
+def _when(case: Case) -> str:
+    return "never" if case.paged is None else f"after {case.paged:.0f} s, {case.spent:.1%} spent"
+
+
+def _named(case: Case) -> str:
+    incident = case.verdict.incident
+    deadline = case.verdict.deadline
+    limit = f", due after {deadline - incident.start:.0f} s" if deadline else ""
+    return (
+        f"{incident.model} {incident.shape} ({incident.slo}, {incident.size:.1%} for {incident.duration / 60:.0f} min,"
+        f" day {incident.start / 86400:.2f}{limit})"
+    )
+
+
+def document(scores: Iterable[Score], misses: Sequence[str]) -> Mapping[str, Any]:
+    """Return everything as plain values."""
+    return {
+        "figures_missed": list(misses),
+        "systems": {
+            score.name: {
+                "months": score.months,
+                "must_page": len(score.must_page),
+                "late_or_never": len(score.late),
+                "must_ticket": len(score.must_ticket),
+                "no_ticket": len(score.silent),
+                "pages": score.pages,
+                "pages_without_cause": len(score.baseless),
+                "precision": score.precision,
+                "pages_per_quiet_week": score.quiet_pages / score.quiet_weeks,
+                "minutes_to_page": _plain(_must_page(score)),
+                "minutes_to_page_model_down": _plain(_down(score)),
+                "minutes_to_page_every_request_bad": _plain(_everything_bad(score)),
+                "budget_spent_until_page": _plain(score.spent),
+            }
+            for score in scores
+        },
+    }
+
+
+def _plain(spread: Spread) -> dict[str, float | int | None]:
+    """Write never as null, which JSON has."""
+    return {
+        "count": spread.count,
+        "median": spread.median if spread.median is not None and isfinite(spread.median) else None,
+        "worst": spread.worst if spread.worst is not None and isfinite(spread.worst) else None,
+    }
