@@ -157,6 +157,40 @@ class Expr:
         resolution: tuple[Part, ...] = (":", step) if step else ()
         return replace(self, parts=(f"{function}_over_time(", *self.parts, "[", span, *resolution, "])"))
 
+    def changes(self, span: timedelta) -> "Expr":
+        """Count how often each series changed its value within the span."""
+        self._refuse_counter("changes()")
+        return replace(self, parts=("changes(", *self.parts, "[", span, "])"))
+
+    def resets(self, span: timedelta) -> "Expr":
+        """Count how often a raw counter fell within the span: each time its process restarted."""
+        if self.shape is not Shape.COUNTER:
+            raise PromQLError(f"resets() needs a raw counter, got {self.shape.value}: {self}")
+        return replace(self, parts=("resets(", *self.parts, "[", span, "])"), shape=Shape.VALUE)
+
+    def busiest(self, share: Decimal, span: timedelta) -> "Expr":
+        """Answer the value that each series did not exceed for `share` of the span."""
+        self._refuse_counter("quantile_over_time()")
+        return replace(self, parts=(f"quantile_over_time({number_text(share)}, ", *self.parts, "[", span, "])"))
+
+    def forecast(self, span: timedelta, ahead: timedelta) -> "Expr":
+        """Extend the straight line through the values within the span, by so much time."""
+        self._refuse_counter("predict_linear()")
+        return replace(self, parts=("predict_linear(", *self.parts, "[", span, "], ", Seconds(span=ahead), ")"))
+
+    def absent(self, span: timedelta) -> "Expr":
+        """Answer 1 without labels if there was no sample within the span, else nothing."""
+        return Expr(parts=("max(absent_over_time(", *self.parts, "[", span, "]))"))
+
+    def median(self, *by: Label) -> "Expr":
+        """Answer the median over everything but the labels named."""
+        self._refuse_counter("quantile()")
+        self._require(*by)
+        names = ", ".join(label.name for label in by)
+        return Expr(
+            parts=(f"quantile by ({names}) (0.5, ", *self.parts, ")"), labels=frozenset(label.name for label in by)
+        )
+
     def aggregate(self, function: str, *by: Label) -> "Expr":
         """Aggregate (`sum`, `max`, `min`, `avg`, `count`) over everything but the labels named."""
         self._refuse_counter(f"{function}()")
@@ -211,6 +245,12 @@ class Expr:
         self._refuse_counter("-")
         parts = (f"{number_text(left)} - ", *_operand(self, _BINDING["-"] + 1))
         return Expr(parts=parts, labels=self.labels, binding=_BINDING["-"])
+
+    def __rtruediv__(self, left: Decimal | int) -> "Expr":
+        """Divide a number by every sample."""
+        self._refuse_counter("/")
+        parts = (f"{number_text(left)} / ", *_operand(self, _BINDING["/"] + 1))
+        return Expr(parts=parts, labels=self.labels, binding=_BINDING["/"])
 
     def minimum(self, other: "Expr") -> "Expr":
         """Take the smaller sample of both sides, which PromQL has no function for."""

@@ -10,7 +10,7 @@ from datetime import timedelta
 from exporter.catalogue import Group, Kind, Label, Metric, bound_text
 from prometheus.promql import LE, TARGET_LABELS, Expr, Matcher, PromQLError, Shape
 
-__all__ = ["Recorded", "RecordingRule", "RuleGroup", "buckets", "events", "select", "within"]
+__all__ = ["Recorded", "RecordingRule", "RuleGroup", "buckets", "events", "select", "sums", "within"]
 
 
 def select(metric: Metric, *matchers: Matcher) -> Expr:
@@ -40,6 +40,12 @@ def events(metric: Metric, *matchers: Matcher) -> Expr:
     """Select the count of all observations of a histogram."""
     _require_histogram(metric)
     return _selector(metric.count, _labels(metric), Shape.COUNTER, matchers)
+
+
+def sums(metric: Metric, *matchers: Matcher) -> Expr:
+    """Select the sum of all observations of a histogram, in the metric's unit."""
+    _require_histogram(metric)
+    return _selector(metric.sum, _labels(metric), Shape.COUNTER, matchers)
 
 
 def _require_histogram(metric: Metric) -> None:

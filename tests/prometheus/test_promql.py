@@ -20,7 +20,7 @@ from exporter.catalogue import (
     TTFT,
 )
 from prometheus.promql import LE, Expr, Matcher, PromQLError, Seconds, number_text, quoted
-from prometheus.series import Recorded, RecordingRule, buckets, events, select, within
+from prometheus.series import Recorded, RecordingRule, buckets, events, select, sums, within
 from prometheus.windows import TILE, TimeScale
 
 FINISHED = select(REQUESTS_FINISHED)
@@ -73,6 +73,20 @@ PER_MODEL = FINISHED.rate(TILE).aggregate("sum", MODEL)
             RUNNING.without(PER_MODEL, on=(MODEL,)),
             "llm_requests_running\nunless on (model) sum by (model) (rate(llm_requests_finished_total[5m]))",
         ),
+        (RUNNING.changes(timedelta(hours=1)), "changes(llm_requests_running[1h])"),
+        (FINISHED.resets(timedelta(hours=1)), "resets(llm_requests_finished_total[1h])"),
+        (RUNNING.busiest(Decimal("0.95"), timedelta(days=1)), "quantile_over_time(0.95, llm_requests_running[1d])"),
+        (
+            RUNNING.forecast(timedelta(days=7), timedelta(days=1)),
+            "predict_linear(llm_requests_running[7d], 86400)",
+        ),
+        (RUNNING.absent(timedelta(minutes=1)), "max(absent_over_time(llm_requests_running[1m]))"),
+        (RUNNING.median(MODEL), "quantile by (model) (0.5, llm_requests_running)"),
+        (1 / (RUNNING * 2), "1 / (llm_requests_running * 2)"),
+        (
+            sums(TTFT).rate(TILE) / events(TTFT).rate(TILE),
+            "rate(llm_time_to_first_token_seconds_sum[5m]) / rate(llm_time_to_first_token_seconds_count[5m])",
+        ),
     ],
     ids=str,
 )
@@ -92,6 +106,10 @@ def test_an_expression_prints_itself_with_the_parentheses_it_needs(expr: Expr, t
         (lambda: 1 - FINISHED, "hide counter resets"),
         (lambda: FINISHED.over_time("max", timedelta(minutes=5)), "hide counter resets"),
         (lambda: buckets(TTFT).quantile(Decimal("0.5")), "hide counter resets"),
+        (lambda: FINISHED.changes(timedelta(hours=1)), "hide counter resets"),
+        (lambda: RUNNING.resets(timedelta(hours=1)), "resets() needs a raw counter"),
+        (lambda: FINISHED.forecast(timedelta(days=7), timedelta(days=1)), "hide counter resets"),
+        (lambda: PER_MODEL.median(REPLICA), "no label 'replica'"),
         (lambda: select(TTFT), "is a histogram"),
         (lambda: buckets(REQUESTS_RUNNING), "expected a histogram"),
         (lambda: events(REQUESTS_RUNNING), "expected a histogram"),
