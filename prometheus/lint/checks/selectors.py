@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from prometheus.lint.check import Check, Expression, Finding
+from prometheus.lint.check import Check, Expression, Finding, Use
 from prometheus.lint.problem import Severity
 from prometheus.lint.tree import Aggregate, Binary, Condition, Selector, walk
 from prometheus.windows import INTERVAL, duration_text
@@ -38,15 +38,13 @@ def _unknown_metric(expression: Expression) -> Iterator[Finding]:
 
 
 def _name_regex(expression: Expression) -> Iterator[Finding]:
-    for node in _selectors(expression):
-        for condition in node.conditions:
-            if condition.label == "__name__":
-                yield Finding(
-                    at=condition.at,
-                    message="a pattern for the name takes in whatever an upgrade adds",
-                    fix="name the series, joined by `or`",
-                )
-        if node.metric is None and not any(condition.label == "__name__" for condition in node.conditions):
+    """Find selectors that do not say which series they want; a person who looks around may."""
+    for node in _selectors(expression) if expression.use is not Use.LOOK else ():
+        patterns = [condition for condition in node.conditions if condition.label == "__name__"]
+        for pattern in patterns:
+            message = "a pattern for the name takes in whatever an upgrade adds"
+            yield Finding(at=pattern.at, message=message, fix="name the series, joined by `or`")
+        if node.metric is None and not patterns:
             yield Finding(at=node.at, message="a selector without a name reads every series", fix="name the series")
 
 
