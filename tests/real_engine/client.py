@@ -23,16 +23,17 @@ class Stream:
     cached: int
 
 
-def stream_all(url: str, prompts: list[str], *, tokens: int, key: str = "") -> list[Stream]:
-    """Send every prompt at once; each stream ends after exactly so many tokens."""
+def stream_all(url: str, prompts: list[str], *, tokens: int, key: str = "", model: str = "") -> list[Stream]:
+    """Send every prompt at once; each stream ends after exactly so many tokens. A router has to be told the model."""
+    asked = {"max_tokens": tokens, **({"model": model} if model else {})}
     with ThreadPoolExecutor(len(prompts)) as pool:
-        return list(pool.map(lambda prompt: _stream(url, prompt, tokens, key), prompts))
+        return list(pool.map(lambda prompt: _stream(url, {"prompt": prompt, **asked}, key), prompts))
 
 
-def _stream(url: str, prompt: str, tokens: int, key: str) -> Stream:
+def _stream(url: str, asked: dict[str, Any], key: str) -> Stream:
     wanted = {"stream": True, "ignore_eos": True, "stream_options": {"include_usage": True}}
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    body = {"prompt": prompt, "max_tokens": tokens, **wanted}
+    body = {**asked, **wanted}
     with requests.post(
         f"{url}/v1/completions", json=body, headers=headers, stream=True, timeout=_SILENCE_SECONDS
     ) as response:

