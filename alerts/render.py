@@ -69,6 +69,8 @@ def _annotations(alert: Alert, expr: Expr, fleet: Fleet, addresses: Addresses) -
     yield "summary", alert.summary
     yield "description", alert.description(fleet)
     yield "runbook_url", f"{addresses.runbooks}/{alert.name}"
+    if addresses.boards is None:
+        return
     about_a_model = MODEL.name in expr.labels
     choice = f"?var-{MODEL.name}={MODEL_NAME.replace(' }}', ' | urlquery }}')}" if about_a_model else ""
     yield "dashboard_url", f"{addresses.boards}/d/{alert.board}{choice}"

@@ -12,7 +12,7 @@ from exporter.document import FleetError
 from exporter.drain_command import add_drain_commands
 from exporter.fleet import Fleet, load
 from exporter.serve import run
-from exporter.service import Options, Service
+from exporter.service import RUNBOOKS, Options, Service
 from exporter.shard import Shard
 from exporter.web import Web
 
@@ -67,6 +67,13 @@ def _parser() -> argparse.ArgumentParser:
         help="TLS, client certificates and users, as Prometheus' exporters are told them",
     )
     serve.add_argument(
+        "--runbooks",
+        type=Path,
+        default=RUNBOOKS,
+        metavar="DIR",
+        help="runbooks to serve, as generate.py --out writes them (default: those of this checkout)",
+    )
+    serve.add_argument(
         "--shard",
         type=_shard,
         default=Shard(),
@@ -96,6 +103,7 @@ def _serve(asked: argparse.Namespace) -> int:
         timeout=asked.timeout,
         admin_token_file=asked.admin_token_file,
         shard=asked.shard,
+        runbooks=asked.runbooks,
     )
     host, port = asked.listen
     try:

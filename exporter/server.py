@@ -4,7 +4,6 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
@@ -17,14 +16,13 @@ from exporter.fleet import Fleet, FleetError
 from exporter.handbook import handbook_page
 from exporter.landing import landing
 from exporter.probe import Probe, budget
-from exporter.service import Options, Service
+from exporter.service import RUNBOOKS, Options, Service
 from exporter.upkeep import Upkeep
 from exporter.watch import AbandonedError
 from exporter.web import Web
 
 __all__ = ["app"]
 
-_RUNBOOKS = Path(__file__).resolve().parent.parent / "runbooks"
 _PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'",
@@ -132,16 +130,17 @@ async def _landing(request: Request) -> Response:
     return Response(landing(_service(request)), media_type="text/html", headers=_PAGE_HEADERS)
 
 
-async def _runbooks() -> Response:
-    return _handbook_response("README")
+async def _runbooks(request: Request) -> Response:
+    return _handbook_response(request, "README")
 
 
-async def _runbook(name: str) -> Response:
-    return _handbook_response(name)
+async def _runbook(request: Request, name: str) -> Response:
+    return _handbook_response(request, name)
 
 
-def _handbook_response(name: str) -> Response:
-    page = handbook_page(_RUNBOOKS, name)
+def _handbook_response(request: Request, name: str) -> Response:
+    # Procedures have no facts, so they are never written anew.
+    page = handbook_page(_service(request).options.runbooks, name) or handbook_page(RUNBOOKS, name)
     if page is None:
         return PlainTextResponse(f"No runbook is named {name[:80]!a}; see /runbooks/.\n", status_code=404)
     return Response(page, media_type="text/html", headers=_PAGE_HEADERS)

@@ -21,8 +21,10 @@ from exporter.shard import Shard, shard_of
 from exporter.telemetry import Telemetry
 from exporter.watch import Outcome, Stages, Watch
 
-__all__ = ["Options", "Service"]
+__all__ = ["RUNBOOKS", "Options", "Service"]
 
+RUNBOOKS = Path(__file__).resolve().parent.parent / "runbooks"
+"""The committed runbooks, whose facts are those of the committed fleet."""
 _log = logging.getLogger(__name__)
 
 
@@ -30,7 +32,8 @@ _log = logging.getLogger(__name__)
 class Options:
     """How to serve. `min_interval` and `timeout` in seconds; `timeout` is the budget of a reader that names none.
 
-    Without `admin_token_file` nothing can be changed over HTTP. `shard` is the part of the fleet that is watched here.
+    `runbooks` are those that generate.py wrote for this fleet. Without `admin_token_file` nothing can be changed over
+    HTTP. `shard` is the part of the fleet that is watched here.
     """
 
     fleet: Path
@@ -39,6 +42,7 @@ class Options:
     timeout: float = 10.0
     admin_token_file: Path | None = None
     shard: Shard = field(default_factory=Shard)
+    runbooks: Path = RUNBOOKS
 
 
 class Service:

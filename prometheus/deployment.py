@@ -13,14 +13,17 @@ __all__ = ["COMPOSE", "LOCAL", "Addresses", "Deployment"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addresses:
-    """host:port of the parts as they see each other; the last two are base addresses for people's browsers."""
+    """host:port of the parts as they see each other; the last two are base addresses for people's browsers.
+
+    Without Grafana there are no `boards`, and nothing links to them.
+    """
 
     exporter: str
     prometheus: str
     alertmanager: str
     phone: str
-    boards: str
     runbooks: str
+    boards: str | None = None
 
 
 COMPOSE = Addresses(
@@ -38,7 +41,6 @@ LOCAL = Addresses(
     prometheus="127.0.0.1:9090",
     alertmanager="127.0.0.1:9093",
     phone="127.0.0.1:9803",
-    boards="http://127.0.0.1:3000",
     runbooks="http://127.0.0.1:9801/runbooks",
 )
 """Processes on one machine."""

@@ -64,7 +64,7 @@ def _facts(alert: Alert, fleet: Fleet, deployment: Deployment) -> str:
     rows = {
         "severity": _severities(alert),
         "objective": _objective(alert, fleet),
-        "board": f"[{alert.board}]({deployment.addresses.boards}/d/{alert.board})",
+        "board": _board(alert, deployment.addresses.boards),
         "drill": _drill(alert),
         "quiet while": _quiet_while(alert),
     }
@@ -76,6 +76,10 @@ def _rules(alert: Alert, fleet: Fleet) -> list[str]:
     if not alert.needed(fleet):
         return ["\nWith this fleet.yml there is nothing that it could tell, so it is not installed."]
     return [_expression(rule, fleet) for rule in alert.rules]
+
+
+def _board(alert: Alert, boards: str | None) -> str:
+    return f"[{alert.board}]({boards}/d/{alert.board})" if boards else ""
 
 
 def _severities(alert: Alert) -> str:

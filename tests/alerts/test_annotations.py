@@ -9,7 +9,7 @@ from alerts.catalogue import ALERTS
 from alerts.model import Severity
 from alerts.render import artefacts as alert_files
 from exporter.catalogue import STATE
-from prometheus.deployment import LOCAL, Deployment
+from prometheus.deployment import COMPOSE, Deployment
 from prometheus.render import artefacts as prometheus_files
 from running.tools import Tool
 from tests.prometheus.fleets import MIXED
@@ -103,7 +103,7 @@ EXPECTED = {
 
 
 def test_an_alert_says_what_which_model_and_how_bad(promtools: Tool, tmp_path: Path) -> None:
-    deployment = Deployment(addresses=LOCAL)
+    deployment = Deployment(addresses=COMPOSE)
     files = {**prometheus_files(MIXED, deployment), **alert_files(MIXED, deployment)}
     rules = {path.replace("/", "-"): text for path, text in files.items() if "/rules/" in path}
     for name, text in rules.items():

@@ -246,3 +246,14 @@ def test_what_an_engine_says_cannot_break_the_landing_page(tmp_path: Path) -> No
             page = get(f"{address}/").text
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+def test_runbooks_are_those_of_this_fleet_and_otherwise_those_of_the_checkout(tmp_path: Path) -> None:
+    (tmp_path / "LLMModelDown.md").write_text("# facts of this fleet\n")
+    fleet = write_fleet(tmp_path / "fleet.yml", a="http://127.0.0.1:1")
+    with exporter(fleet, tmp_path / "log", "--runbooks", str(tmp_path)) as (address, _):
+        assert "facts of this fleet" in get(f"{address}/runbooks/LLMModelDown").text
+        assert "<h1" in get(f"{address}/runbooks/LLMReplicaDown").text
+        missing = get(f"{address}/runbooks/NoSuchAlert")
+    assert missing.status_code == 404
+    assert "No runbook is named 'NoSuchAlert'" in missing.text
