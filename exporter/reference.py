@@ -20,6 +20,18 @@ A metric that an engine cannot provide is absent from its page, never 0.
 
 Every series of a replica also carries the target labels: `replica`, `engine`, `instance`, the free ones of fleet.yml.
 """
+_ROUTERS = """\
+## Several models behind one address
+
+A llama-server that was started without a model is a router: it runs a process for each model.
+Its page here has the series of every loaded model, told apart by `model`, and never makes it load one.
+`llm_replica_up` and `llm_replica_state` speak of each model that the router lists, up to 64, loaded ones first.
+A model that is not loaded is `sleeping` and up: the next request for it loads it, as it wakes a server that sleeps.
+So LLMModelDown stays quiet about a model that sleeps wherever it could run.
+It speaks when the model's process failed (`broken`), or the router is gone and had the model loaded when it last answered.
+A model's process that fails costs that model's series; the others stay.
+With `model` in fleet.yml only that model of the router is watched.
+"""
 _BUCKETS = """\
 ## Buckets
 
@@ -36,7 +48,14 @@ Above the engine's last finite bound nothing is known: observations beyond it co
 
 def metrics_md() -> str:
     """Write METRICS.md."""
-    chapters = [_INTRODUCTION, *(_chapter(group) for group in Group), _sources(), _labels(), _BUCKETS + _bounds()]
+    chapters = [
+        _INTRODUCTION,
+        *(_chapter(group) for group in Group),
+        _sources(),
+        _labels(),
+        _ROUTERS,
+        _BUCKETS + _bounds(),
+    ]
     return "\n".join(chapters)
 
 
