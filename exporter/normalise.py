@@ -18,7 +18,8 @@ from exporter.shape import prefix_of, shape
 __all__ = ["Normalised", "Normaliser", "recognise", "together"]
 
 _MANY = 20_000  # series; a plan for more would take more memory than it saves time, and sixteen ranks have 7,000
-_REMEMBERED = 512  # plans; a fleet needs one for each engine, model and set of options
+_REMEMBERED = 2**19
+"""Series in all remembered plans: enough for a thousand vLLM replicas of which no two have the same labels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,12 @@ class Normaliser:
         self._slos = slos
         self._layouts = layouts(slos)
         self._plans: OrderedDict[tuple[tuple[Series, ...], str, str | None], Plan] = OrderedDict()
+        self._size = 0
+
+    @property
+    def size(self) -> int:
+        """How many series the remembered plans are for."""
+        return self._size
 
     def normalise(self, page: Page, engine: Engine, model: str | None) -> Normalised:
         """Translate a page; `model` is the name to use, None to take the page's own."""
@@ -69,7 +76,7 @@ class Normaliser:
             recognised=known.recognised,
             missing=known.missing,
             unmapped=known.unmapped,
-            dropped=page.dropped + sum(one.samples for one in broken),
+            dropped=page.dropped + known.left_out + sum(one.samples for one in broken),
             totals=totals,
         )
 
@@ -80,8 +87,10 @@ class Normaliser:
             known = plan(shape(series, engine, model), self._layouts, self._slos)
             if len(series) <= _MANY:
                 self._plans[key] = known
-            if len(self._plans) > _REMEMBERED:
-                self._plans.popitem(last=False)
+                self._size += len(series)
+            while self._size > _REMEMBERED:
+                (oldest, *_), _ = self._plans.popitem(last=False)
+                self._size -= len(oldest)
         else:
             self._plans.move_to_end(key)
         return known

@@ -33,7 +33,8 @@ class Plan:
     `terms[i]` computes the value of `points[i]`: a position in the page's values, or a function of them.
     `shown` are the places in `points` of the gauges that people see of a replica, by the gauge's name.
     `sleeping` are positions of series that are 1 while the engine sleeps. `missing` are metrics that the engine is
-    known to provide and the page has under no known name; if it has none of them, `recognised` is false.
+    known to provide and the page has under no known name; if it has none of them, `recognised` is false. `left_out`
+    counts series that the shape has no place for.
     """
 
     model: str
@@ -45,6 +46,7 @@ class Plan:
     sleeping: tuple[int, ...]
     missing: tuple[Metric, ...]
     unmapped: tuple[str, ...]
+    left_out: int
     recognised: bool
 
     def values(self, numbers: Values) -> list[float]:
@@ -86,6 +88,7 @@ def plan(shape: Shape, layouts: Layouts, slos: Slos) -> Plan:
         sleeping=_sleeping(shape),
         missing=tuple(metric for metric in expected if metric.name not in provided),
         unmapped=shape.unmapped(),
+        left_out=shape.left_out,
         recognised=any(metric.name in provided for metric in expected) or bool(shape.own and not shape.engine.required),
     )
 

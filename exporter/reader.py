@@ -21,9 +21,11 @@ from exporter.normalise import Normalised, Normaliser, recognise
 from exporter.parse import Page, Parser
 from exporter.scrape import Answer, Origin, Scraper
 from exporter.secret import SecretError, SecretFile
+from exporter.tame import tamed
 
 __all__ = ["Found", "Reader", "Served"]
 
+_MOST_MODELS = 200
 _EXTRAS_SHARE = 0.5  # of the time left: a slow extra must not cost the page
 _EXTRA_LIMIT = 2**20
 """Bytes of an extra endpoint's answer; JSON is read at once, and a slot takes about 1.5 KiB."""
@@ -138,14 +140,20 @@ class Reader:
             raise ScrapeError(Reason.INCOMPLETE, f"{router.path} of the router is no list of models")
         if self.replica.model is not None:
             models = _only(self.replica.model, models)
+        if len(models) > _MOST_MODELS:
+            raise ScrapeError(
+                Reason.SIZE,
+                f"the router lists {len(models)} models, more than {_MOST_MODELS}: name those that serve in fleet.yml,"
+                " a replica with model for each",
+            )
         served = [self._read_model(engine, router, origin, name, state, deadline) for name, state in models.items()]
-        return Found(engine=engine, version=version, served=tuple(await asyncio.gather(*served)))
+        return Found(engine=engine, version=version and tamed(version), served=tuple(await asyncio.gather(*served)))
 
     async def _read_model(  # noqa: PLR0913, PLR0917 - what one model's reading depends on
         self, engine: Engine, router: Router, origin: Origin, model: str, state: State, deadline: float
     ) -> Served:
         if state is not State.READY:
-            return Served(model=model, state=state)
+            return Served(model=tamed(model), state=state)
         query = router.query(model)
         try:
             answers, (answer, page) = await asyncio.gather(
@@ -155,10 +163,10 @@ class Reader:
             [served] = (await self._found(answer, page, engine, facts)).served
         except ScrapeError as error:
             if error.status == router.refusal:
-                return Served(model=model, state=State.SLEEPING)  # unloaded since the list was made
+                return Served(model=tamed(model), state=State.SLEEPING)  # unloaded since the list was made
             if state_of(error) is State.DISABLED:
                 error = _without_page(error, engine)
-            return Served(model=model, state=state_of(error), error=error)
+            return Served(model=tamed(model), state=state_of(error), error=error)
         return served
 
     async def _fetch(self, origin: Origin, path: str, deadline: float) -> tuple[Answer, Page]:
@@ -179,10 +187,10 @@ class Reader:
             raise ScrapeError(Reason.INCOMPLETE, f"the page has no length and seems cut: it lacks {lacking}")
         state = State.SLEEPING if normalised.sleeping else State.READY
         served = Served(model=normalised.model, state=state, page=normalised)
-        return Found(engine=engine, version=facts.version, served=(served,))
+        return Found(engine=engine, version=facts.version and tamed(facts.version), served=(served,))
 
     def _normalised(self, normaliser: Normaliser, page: Page, engine: Engine, facts: Facts) -> Normalised:
-        normalised = normaliser.normalise(page, engine, self.replica.model or facts.model)
+        normalised = normaliser.normalise(page, engine, self.replica.model or (facts.model and tamed(facts.model)))
         if not normalised.model and (learned := self.identities.of(self.replica).model):
             normalised = normaliser.normalise(page, engine, learned)
         if not normalised.recognised:

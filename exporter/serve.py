@@ -7,11 +7,13 @@ import asyncio
 import logging
 import signal
 import socket
+import sys
 
 import uvicorn
 from fastapi import FastAPI
 from prometheus_client import disable_created_metrics
 
+from exporter import open_files
 from exporter.fleet import Fleet
 from exporter.server import app
 from exporter.service import Options
@@ -20,6 +22,7 @@ from exporter.web import Web
 __all__ = ["run"]
 
 _KEEP_ALIVE_SECONDS = 75  # longer than anybody's scrape interval, so that Prometheus need not connect anew each time
+_SWITCH_SECONDS = 0.0005  # how long a thread may keep the event loop waiting, each time
 _log = logging.getLogger(__name__)
 
 
@@ -42,6 +45,8 @@ def run(options: Options, fleet: Fleet, host: str, port: int, web: Web | None = 
     disable_created_metrics()  # type: ignore[no-untyped-call] # a third of the series of /metrics, told as start time
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)  # uvicorn acts on it, then gives it back to us: nothing is left to do
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    open_files.raise_limit()
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family, backlog=2048) as listening:
         if options.state_dir is not None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from exporter import open_files
 from exporter.admin import AdminToken
 from exporter.changes import FleetFiles
 from exporter.digest import Digest
@@ -197,6 +198,8 @@ class Service:
                 watch = Watch(replica=replica, stages=stages, min_interval=self.options.min_interval)
             watch.stages = stages
             self.watches[replica.name] = watch
+        if scarce := open_files.too_few(len(self.watches)):
+            _log.warning("%s", scarce)
         self.refused = ""
         self.telemetry.reload_success.set(1)
         self.telemetry.reload_time.set(time.time())

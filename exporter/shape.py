@@ -8,11 +8,13 @@ from exporter.catalogue import Metric
 from exporter.dialect import Engine, Reading
 from exporter.parse import Series
 from exporter.selector import selector
+from exporter.tame import tamed
 
 __all__ = ["Labels", "Shape", "model_on", "prefix_of", "shape"]
 
 Labels = tuple[tuple[str, str], ...]
 _SUFFIXES = ("_bucket", "_count", "_sum")
+_MOST_RANKS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +22,7 @@ class Shape:
     """The positions of a page's series by name without the engine's prefix; `own` are names that carried it.
 
     `ranks` tells whether the page speaks of more than one data-parallel rank: only then is the rank a label.
+    `left_out` counts series of more ranks than anybody has: each would be a page's worth of series of ours.
     """
 
     series: tuple[Series, ...]
@@ -28,6 +31,7 @@ class Shape:
     engine: Engine
     model: str
     ranks: bool
+    left_out: int
 
     def at(self, selected: str, suffix: str = "") -> tuple[int, ...]:
         """Answer the positions that a selector means; `suffix` makes it mean a part of a histogram."""
@@ -60,7 +64,7 @@ class Shape:
         if catalogue.MODEL in metric.labels:
             labels += ((catalogue.MODEL.name, self.model),)
         if rank and catalogue.RANK in metric.labels:
-            labels += ((catalogue.RANK.name, rank),)
+            labels += ((catalogue.RANK.name, tamed(rank)),)
         return labels
 
     def unmapped(self) -> tuple[str, ...]:
@@ -87,12 +91,18 @@ def shape(series: tuple[Series, ...], engine: Engine, model: str | None) -> Shap
     places: dict[str, list[int]] = {}
     own: list[str] = []
     ranks: set[str] = set()
+    left_out = 0
     for at, one in enumerate(series):
         if prefix is None or not one.name.startswith(prefix) or at in repeated:
             continue
+        rank = one.labels.get(engine.rank_label, "")
+        if rank and rank not in ranks:
+            if len(ranks) == _MOST_RANKS:
+                left_out += 1
+                continue
+            ranks.add(rank)
         own.append(one.name.removeprefix(prefix))
         places.setdefault(own[-1], []).append(at)
-        ranks.add(one.labels.get(engine.rank_label, ""))
     for at, one in enumerate(series):
         if prefix is None or not one.name.startswith(prefix):
             places.setdefault(one.name, []).append(at)
@@ -102,7 +112,8 @@ def shape(series: tuple[Series, ...], engine: Engine, model: str | None) -> Shap
         own=tuple(own),
         engine=engine,
         model=model or model_on(series, engine),
-        ranks=len(ranks - {""}) > 1,
+        ranks=len(ranks) > 1,
+        left_out=left_out,
     )
 
 
@@ -122,7 +133,7 @@ def model_on(series: Iterable[Series], engine: Engine) -> str:
     prefix = prefix_of(series, engine)
     own = (one.labels for one in series if prefix is not None and one.name.startswith(prefix))
     names = (labels.get(engine.model_label, "") for labels in own)
-    return next((name for name in names if name and name != engine.no_model), "")
+    return tamed(next((name for name in names if name and name != engine.no_model), ""))
 
 
 def _repeated(series: Iterable[Series], replicated: Collection[str]) -> frozenset[int]:

@@ -21,10 +21,12 @@ from exporter.normalise import Normalised, together
 from exporter.reader import Found, Reader, Served
 from exporter.scrape import Scraper
 from exporter.status import Serving, Status, status_text
+from exporter.tame import tamed
 
 __all__ = ["AbandonedError", "Outcome", "Stages", "Watch"]
 
 _log = logging.getLogger(__name__)
+_NAMED = 10  # unmapped names on the landing page
 _GRACE = 0.05  # seconds; a scrape that is out of time says so itself, and counts it
 _ANSWERING = (State.READY, State.LOADING, State.SLEEPING)
 """Of a router's models, the first of these states that one has is the router's."""
@@ -212,7 +214,9 @@ def _notes(found: Normalised) -> tuple[str, ...]:
     """Say what is odd about a page that is used."""
     notes = [f"no known engine name provides {metric.name}" for metric in found.missing]
     if found.unmapped:
-        notes.append(f"unmapped: {', '.join(sorted(set(found.unmapped)))}")
+        names = sorted(set(found.unmapped))
+        more = f" and {len(names) - _NAMED} more names" if len(names) > _NAMED else ""
+        notes.append(f"unmapped: {', '.join(map(tamed, names[:_NAMED]))}{more}")
     if found.dropped:
         notes.append(f"{found.dropped} samples left out")
     return tuple(notes)
