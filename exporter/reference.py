@@ -28,7 +28,7 @@ Its page here has the series of every loaded model, told apart by `model`, and n
 `llm_replica_up` and `llm_replica_state` speak of each model that the router lists, up to 64, loaded ones first.
 A model that is not loaded is `sleeping` and up: the next request for it loads it, as it wakes a server that sleeps.
 So LLMModelDown stays quiet about a model that sleeps wherever it could run.
-It speaks when the model's process failed (`broken`), or the router is gone and had the model loaded when it last answered.
+It speaks when the model's process failed (`broken`), or the router is gone and last had the model loaded.
 A model's process that fails costs that model's series; the others stay.
 With `model` in fleet.yml only that model of the router is watched.
 """
