@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from exporter import catalogue, includes
+from exporter.access import Access, access
 from exporter.document import FleetError, Node, read
 from exporter.objectives import Slos, slos
 from exporter.oncall import Oncall, oncall
@@ -22,7 +23,7 @@ _CARD = re.compile(r"[A-Za-z0-9._:-]{4,80}(?:/[0-9]{1,3})?")
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _SECTIONS = (
     *("replicas", "include", "slos", "thresholds"),
-    *("spare_replicas", "models", "oncall", "links", "gpu"),
+    *("spare_replicas", "models", "oncall", "links", "gpu", "exporter"),
 )
 _RESERVED_LABELS = frozenset(
     {"alertname", "exported_instance", "exported_job", "instance", "job", "le", "quantile", "severity"}
@@ -84,6 +85,7 @@ class Fleet:
     models: Mapping[str, ModelPolicy] = field(default_factory=dict)
     oncall: Oncall = field(default_factory=Oncall)
     links: Links = field(default_factory=Links)
+    exporter: Access = field(default_factory=Access)
     gpus: Gpus = field(default_factory=Gpus)
 
     def policy(self, model: str) -> ModelPolicy:
@@ -111,6 +113,7 @@ def load(path: Path) -> Fleet:
         models=_policies(parts["models"]) if "models" in parts else {},
         oncall=oncall(parts["oncall"], base) if "oncall" in parts else Oncall(),
         links=_links(parts["links"]) if "links" in parts else Links(),
+        exporter=access(parts["exporter"], base) if "exporter" in parts else Access(),
         gpus=_gpus(parts["gpu"]) if "gpu" in parts else Gpus(),
     )
     _refuse_unknown_models(root, fleet)

@@ -46,7 +46,7 @@ def artefacts(fleet: Fleet, deployment: Deployment) -> dict[str, str]:
     """Return the files of this stage: path from the root -> text."""
     rules = {"indicators": indicators.groups(fleet.slos), "boards": recording.groups(), "hardware": hardware.groups()}
     return {
-        "prometheus/generated/prometheus.yml": yaml_text(scrape_config(deployment)),
+        "prometheus/generated/prometheus.yml": yaml_text(scrape_config(deployment, fleet.exporter)),
         **{
             f"prometheus/generated/rules/{name}.yml": rules_text(groups, deployment.scale)
             for name, groups in rules.items()

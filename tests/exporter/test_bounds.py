@@ -1,4 +1,4 @@
-"""What one replica may take is bounded: hangs and drips, floods of labels, ranks and names, open files. Nothing is timed."""
+"""What one replica may take is bounded: hangs, floods of labels, ranks and names, open files. Nothing is timed."""
 
 import asyncio
 import json
