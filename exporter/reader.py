@@ -25,7 +25,6 @@ from exporter.tame import tamed
 
 __all__ = ["Found", "Reader", "Served"]
 
-_MOST_MODELS = 200
 _EXTRAS_SHARE = 0.5  # of the time left: a slow extra must not cost the page
 _EXTRA_LIMIT = 2**20
 """Bytes of an extra endpoint's answer; JSON is read at once, and a slot takes about 1.5 KiB."""
@@ -140,12 +139,6 @@ class Reader:
             raise ScrapeError(Reason.INCOMPLETE, f"{router.path} of the router is no list of models")
         if self.replica.model is not None:
             models = _only(self.replica.model, models)
-        if len(models) > _MOST_MODELS:
-            raise ScrapeError(
-                Reason.SIZE,
-                f"the router lists {len(models)} models, more than {_MOST_MODELS}: name those that serve in fleet.yml,"
-                " a replica with model for each",
-            )
         served = [self._read_model(engine, router, origin, name, state, deadline) for name, state in models.items()]
         return Found(engine=engine, version=version and tamed(version), served=tuple(await asyncio.gather(*served)))
 
