@@ -3,7 +3,7 @@
 In: a page in the text format 0.0.4, or OpenMetrics where the engine insists. Out: a `Page`, or ScrapeError(parse).
 Verdicts are those of Prometheus 2.42 (bench/parser_differential.py compares them), with these exceptions on purpose: a
 sample whose value is missing or is no number, or whose label value is not UTF-8, is left out and counted instead of
-costing the page; CRLF and a byte-order mark are read as what they stand for.
+costing the page; CRLF and a byte-order mark are read as what they stand for; a page of too many lines is refused.
 
 Almost every line of a page begins as it did last time, so the parser remembers line beginnings: a known beginning costs
 one dictionary look-up, and only an unknown one is read by the grammar.
@@ -17,6 +17,7 @@ from itertools import compress
 
 from exporter import textformat
 from exporter.entry import Mark, Sample
+from exporter.failures import Reason, ScrapeError
 from exporter.numbers import number, numbers
 from exporter.openmetrics import lines_before_end
 from exporter.openmetrics import read as read_openmetrics
@@ -24,6 +25,8 @@ from exporter.openmetrics import read as read_openmetrics
 __all__ = ["Page", "Parser", "Series"]
 
 _REMEMBERED = 100_000  # line beginnings; a fleet of one engine and model needs some hundreds
+MOST_LINES = 50_000
+"""Sixteen ranks of vLLM have 10,000; memory, and the time that others wait for it to be tidied, grow with the lines."""
 _CRLF = re.compile(r"\r+\n")  # more than one \r where a page was converted twice
 _NO_WORD = frozenset("\t{")
 
@@ -96,6 +99,10 @@ class Parser:
     def parse(self, body: bytes, *, openmetrics: bool = False) -> Page:
         """Read a page, or raise ScrapeError(parse) where Prometheus would refuse it."""
         self._forget_when_full()
+        if body.count(b"\n") > MOST_LINES:
+            raise ScrapeError(
+                Reason.SIZE, f"the page has more than {MOST_LINES} lines: do its labels grow without limit?"
+            )
         text = _decoded(body)
         page_format = self._openmetrics if openmetrics else self._text
         lines = lines_before_end(text) if openmetrics else text.split("\n")
