@@ -21,7 +21,7 @@ from statistics import median
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from bench.rig.client import probe_at_rate
+from bench.rig.client import probe_at_rate, probe_times
 from bench.rig.pages import CAPTURED
 from bench.rig.subjects import Exporter, Prometheus, Upstream, exporter, prometheus, upstream
 from bench.rig.table import progress, spread, table
@@ -29,7 +29,9 @@ from running.tools import all_versions, missing
 
 _OURS = "Servewatch, a probe"
 _PARSER = "prometheus_client, parsing alone"
-_REPLICAS = 200  # scraped once a second by Prometheus, and as often by the reader of ours
+_REPLICAS = 1000
+_INTERVAL_SECONDS = 5  # of Prometheus; the reader of ours asks as often
+_RATE = _REPLICAS / _INTERVAL_SECONDS
 _SETTLE_SECONDS = 2.0
 _PARSES = 30
 _SHARE_OF_PARSER = 0.2
@@ -53,11 +55,11 @@ def main(arguments: list[str] | None = None) -> int:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         replicas = stack.enter_context(upstream(folder, _REPLICAS))
         ours = stack.enter_context(exporter(folder, replicas.ports))
-        asyncio.run(probe_at_rate(ours.port, ours.names, rate=_REPLICAS, seconds=_SETTLE_SECONDS))
+        asyncio.run(probe_times(ours.port, ours.names, times=2 * _REPLICAS, connections=2))
         turns: dict[str, Callable[[], float]] = {_OURS: lambda: _ours(ours, options.seconds)}
         for tool in tools:
             progress(f"{tool}: starting, and its use without targets")
-            scraping = _started(stack.enter_context(prometheus(tool, folder, "1s")), replicas)
+            scraping = _started(stack.enter_context(prometheus(tool, folder, f"{_INTERVAL_SECONDS}s")), replicas)
             turns[f"{tool}, a scrape of the raw page"] = _turn_of(scraping, replicas, options.seconds)
         turns[_PARSER] = _parsing
         figures = _take_turns(turns, options.rounds)
@@ -84,7 +86,7 @@ def _take_turns(turns: Mapping[str, Callable[[], float]], rounds: int) -> dict[s
 def _ours(subject: Exporter, seconds: float) -> float:
     """Answer milliseconds of CPU per probe."""
     before = subject.use.cpu
-    probes = asyncio.run(probe_at_rate(subject.port, subject.names, rate=_REPLICAS, seconds=seconds))
+    probes = asyncio.run(probe_at_rate(subject.port, subject.names, rate=_RATE, seconds=seconds))
     return 1000 * (subject.use.cpu - before) / probes
 
 
@@ -130,7 +132,8 @@ def _report(figures: Mapping[str, list[float]]) -> str:
     ours = median(figures[_OURS])
     rows = [(name, *spread(each), f"{ours / median(each):.2f}") for name, each in figures.items()]
     page = CAPTURED.read_bytes()
-    title = f"CPU, milliseconds; vLLM 0.32.0 under load, {len(page.splitlines())} lines, {len(page)} bytes"
+    title = f"CPU, milliseconds; vLLM 0.32.0 under load, {len(page.splitlines())} lines, {len(page)} bytes; "
+    title += f"{_REPLICAS} replicas, {_RATE:.0f} scrapes a second"
     return table(title, ("what", "median", "from, to", "ours / this"), rows)
 
 
