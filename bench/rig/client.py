@@ -6,7 +6,8 @@ An answer that is not a page of a replica that is up ends the measurement: a fig
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from itertools import cycle
 
 __all__ = ["NoPageError", "probe_at_rate", "probe_for", "probe_times"]
@@ -39,28 +40,29 @@ class _Connection:
             raise NoPageError(f"{name}: {fields[0].decode()}: {line.decode() or page[:200].decode()}")
         return page
 
-    def close(self) -> None:
-        """Close the connection."""
-        self._writer.close()
 
-
-async def _connect(port: int) -> _Connection:
-    return _Connection(*await asyncio.open_connection("127.0.0.1", port, limit=2**20))
+@asynccontextmanager
+async def _connected(port: int) -> AsyncIterator[_Connection]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield _Connection(reader, writer)
+    finally:
+        writer.close()
+        await writer.wait_closed()
 
 
 async def probe_at_rate(port: int, names: Sequence[str], *, rate: float, seconds: float) -> int:
     """Probe replicas in turn, so many a second, as far as the exporter keeps up; answer how many were."""
-    connection = await _connect(port)
     start = time.monotonic()
     done = 0
-    for name in cycle(names):
-        due = start + done / rate
-        if due >= start + seconds or time.monotonic() >= start + seconds:
-            break
-        await asyncio.sleep(max(0.0, due - time.monotonic()))
-        await connection.probe(name)
-        done += 1
-    connection.close()
+    async with _connected(port) as connection:
+        for name in cycle(names):
+            due = start + done / rate
+            if max(due, time.monotonic()) >= start + seconds:
+                break
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            await connection.probe(name)
+            done += 1
     return done
 
 
@@ -78,13 +80,9 @@ async def probe_times(port: int, names: Sequence[str], *, times: int, connection
 
 
 async def _until(port: int, names: Iterator[str], end: float) -> int:
-    connection = await _connect(port)
     done = 0
-    while time.monotonic() < end:
-        name = next(names, None)
-        if name is None:
-            break
-        await connection.probe(name)
-        done += 1
-    connection.close()
+    async with _connected(port) as connection:
+        while time.monotonic() < end and (name := next(names, None)) is not None:
+            await connection.probe(name)
+            done += 1
     return done
