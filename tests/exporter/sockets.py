@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import uvloop
+
 from exporter.fleet import Fleet, Replica
 from exporter.service import Options, Service
 from exporter.watch import Outcome
@@ -109,4 +111,4 @@ def look(behaviour: Behaviour, *, budget: float = 5.0, **fields: Any) -> Outcome
         async with engine(behaviour) as address, watching(f"http://{address}", **fields) as service:
             return await service.look(service.watches["r"], budget)
 
-    return asyncio.run(scenario())
+    return uvloop.run(scenario())  # the event loop of production, whose errors are not all asyncio's

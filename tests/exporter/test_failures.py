@@ -171,7 +171,7 @@ def test_the_deadline_is_for_the_whole_scrape(behaviour: Behaviour) -> None:
     start = time.monotonic()
     outcome = look(behaviour, budget=QUICK)
     assert time.monotonic() - start < QUICK + 0.4
-    assert QUICK <= outcome.duration < QUICK + 0.2
+    assert QUICK - 0.01 < outcome.duration < QUICK + 0.2, "the event loop counts milliseconds"
 
 
 def test_a_redirect_on_the_same_origin_is_followed() -> None:
