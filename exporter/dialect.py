@@ -120,6 +120,7 @@ class Engine:
     `replicated`: labels that tell apart workers which all report the same facts; the first worker's are taken.
     `left_out`: series (families for histograms) that we know and leave out on purpose. `switched_off`: series of pages
     whose engine runs with its metrics off. `keep_alive` false: the engine serves few connections at once; we keep none.
+    `is_to_rest`: tells from the extras that the engine sleeps and that the question for its page would wake it up.
     """
 
     name: str
@@ -141,4 +142,5 @@ class Engine:
     extras: tuple[Extra, ...] = ()
     facts: Callable[[Answers], Facts] = lambda _answers: Facts()
     router: Router | None = None
+    is_to_rest: Callable[[Answers], bool] | None = None
     keep_alive: bool = True

@@ -5,12 +5,12 @@ Fetches the page and what the engine tells beside it, recognises the engine, ask
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from exporter.dialect import Engine, Facts, Router
+from exporter.dialect import Answers, Engine, Extra, Facts, Router
 from exporter.digest import Digest
 from exporter.discovery import discover, is_not_here
 from exporter.engines import ENGINES
@@ -84,7 +84,7 @@ class Reader:
         """
         identity = self.identities.of(self.replica)
         engine = ENGINES.get(identity.engine)
-        if engine is None and identity.engine:
+        if engine is None and self.replica.engine:
             raise ScrapeError(Reason.INCOMPLETE, f"pages of {identity.engine} cannot be read by this version")
         if engine is None:
             return await self._read_stranger(deadline)
@@ -101,8 +101,10 @@ class Reader:
     async def _read_as(self, engine: Engine, deadline: float) -> Found:
         """Read a page as one engine's."""
         origin = self._origin(engine)
-        early = asyncio.create_task(self._ask(engine, origin, deadline))
+        early = asyncio.create_task(self._ask(engine.extras, origin, deadline))
         try:
+            if engine.is_to_rest is not None and engine.is_to_rest(answers := await early):
+                return self._resting(engine, answers)
             answer, page = await self._fetch(origin, engine.path, deadline)
             facts = engine.facts(await early)
         except ScrapeError as error:
@@ -120,6 +122,11 @@ class Reader:
     async def _read_stranger(self, deadline: float) -> Found:
         """Find out whose page this is, and read it."""
         origin = self._origin(None)
+        for engine in ENGINES.values():
+            if engine.is_to_rest is not None:
+                answers = await self._ask([extra for extra in engine.extras if extra.when is None], origin, deadline)
+                if engine.is_to_rest(answers):
+                    return self._resting(engine, answers)
         try:
             engine, answer, page = await discover(lambda path: self._fetch(origin, path, deadline))
         except ScrapeError as error:
@@ -127,8 +134,15 @@ class Reader:
                 if engine.router is not None and error.status == engine.router.refusal:
                     return await self._read_as(engine, deadline)
             raise
-        facts = engine.facts(await self._ask(engine, origin, deadline))
+        facts = engine.facts(await self._ask(engine.extras, origin, deadline))
         return await self._found(answer, page, engine, facts)
+
+    def _resting(self, engine: Engine, answers: Answers) -> Found:
+        """Tell of a server that sleeps and is left alone: what it counts is not known."""
+        facts = engine.facts(answers)
+        model = self.replica.model or (facts.model and tamed(facts.model)) or self.identities.of(self.replica).model
+        served = Served(model=model, state=State.SLEEPING)
+        return Found(engine=engine, version=facts.version and tamed(facts.version), served=(served,))
 
     async def _read_router(self, engine: Engine, router: Router, version: str | None, deadline: float) -> Found:
         """Read the page of every model that a router runs; one that fails costs its own series only."""
@@ -150,7 +164,7 @@ class Reader:
         query = router.query(model)
         try:
             answers, (answer, page) = await asyncio.gather(
-                self._ask(engine, origin, deadline, query), self._fetch(origin, engine.path + query, deadline)
+                self._ask(engine.extras, origin, deadline, query), self._fetch(origin, engine.path + query, deadline)
             )
             facts = Facts(model=model, numbers=engine.facts(answers).numbers)
             [served] = (await self._found(answer, page, engine, facts)).served
@@ -190,12 +204,12 @@ class Reader:
             raise _foreign(page, engine)
         return normalised
 
-    async def _ask(self, engine: Engine, origin: Origin, deadline: float, query: str = "") -> dict[str, Any]:
+    async def _ask(self, extras: Iterable[Extra], origin: Origin, deadline: float, query: str = "") -> dict[str, Any]:
         """Ask the extra endpoints; answer what came back as JSON, by path."""
         now = asyncio.get_running_loop().time()
         until = now + _EXTRAS_SHARE * (deadline - now)
         answers: dict[str, Any] = {}
-        for extra in engine.extras:
+        for extra in extras:
             if extra.when is None or extra.when(answers):
                 path = extra.path + query
                 kept = self._kept.get(path)

@@ -167,7 +167,7 @@ class Watch:
             drain_end=drain_end,
             version=found.version,
             missing=_each_once([metric for one in pages for metric in one.missing]),
-            unmapped=sum(len(one.unmapped) for one in pages),
+            unmapped=sum(len(one.unmapped) for one in pages) if pages else None,
         )
         state = _state(status.serving)
         return Outcome(

@@ -4,9 +4,13 @@ Never read: the `*_tokens_seconds` gauges, which every reader resets for all oth
 
 Started without a model it is a router: it runs a process for each model and hands on `/metrics?model=NAME`, which would
 load a model that is not loaded, if the question did not say `autoload=false`. A model that is not loaded sleeps: the
-next request for it loads it. A model that sleeps is not asked for its page, since builds until mid-2026 woke it up.
+next request for it loads it.
+
+A server that sleeps is not asked for its page, since builds until August 2026 wake up for it. Later ones answer from a
+snapshot, if their number tells that they are later: https://github.com/ggml-org/llama.cpp/pull/27376
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -25,6 +29,15 @@ def _slots_are_free_to_ask(answers: Answers) -> bool:
         and props.get("endpoint_slots") is not False
         and not _is_router(answers)
     )
+
+
+def _is_to_rest(answers: Answers) -> bool:
+    """Tell that the server sleeps and is not known to be of a build that sleeps on when it is asked for its page."""
+    props = answers.get("/props")
+    if not isinstance(props, dict) or props.get("is_sleeping") is not True:
+        return False
+    build = _BUILD.match(str(props.get("build_info")))
+    return build is None or int(build[1]) < _SLEEPS_ON
 
 
 def _is_router(answers: Answers) -> bool:
@@ -105,6 +118,9 @@ def _is_count(value: Any) -> bool:  # noqa: ANN401 - JSON of a foreign server
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
+_BUILD = re.compile(r"b([0-9]{1,9})(?![0-9])")
+_SLEEPS_ON = 11434
+"""The first build that was seen to. Who builds it without its history calls it b0 or b1, which tells nothing."""
 _MODELS = 64
 """A folder may hold hundreds of models; each costs a dozen series, and a router runs a handful at once."""
 _STATES = {
@@ -176,5 +192,6 @@ ENGINE = Engine(
         models=_models,
         query=lambda model: f"?model={quote(model, safe='')}&autoload=false",
     ),
+    is_to_rest=_is_to_rest,
     keep_alive=False,
 )

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -244,15 +245,33 @@ def test_the_version_is_asked_from_vllm_and_kept_for_a_while() -> None:
     assert paths.count("/version") == 1
 
 
-def test_a_sleeping_llama_server_is_not_asked_for_slots() -> None:
-    paths: list[str] = []
-    asleep = llama(
-        metrics=answer(body=capture("llama-server-b11434/sleeping")),
-        props=answer(body=(LLAMA / "sleeping-props.json").read_bytes()),
+def sleeping_llama(build: object) -> Behaviour:
+    props = json.loads((LLAMA / "sleeping-props.json").read_text()) | {"build_info": build}
+    return llama(
+        metrics=answer(body=capture("llama-server-b11434/sleeping")), props=answer(body=json.dumps(props).encode())
     )
-    outcome = look(recording(asleep, paths), engine="llama-server")
+
+
+def test_a_sleeping_llama_server_whose_page_is_a_snapshot_is_not_asked_for_slots() -> None:
+    paths: list[str] = []
+    outcome = look(recording(sleeping_llama("b11434-7e4c0a9"), paths), engine="llama-server")
     assert (outcome.state, outcome.up) == (State.SLEEPING, True)
+    assert "llm_generation_tokens_total" in outcome.page
     assert "/slots" not in paths, "the question alone would wake it"
+
+
+@pytest.mark.parametrize("engine", ["llama-server", None])
+@pytest.mark.parametrize("build", ["b11433-7e4c0a9", "b0-unknown", "b1-7e4c0a9", "b", 11434, None])
+def test_a_sleeping_llama_server_that_a_question_could_wake_is_left_alone(build: object, engine: str | None) -> None:
+    paths: list[str] = []
+    outcome = look(recording(sleeping_llama(build), paths), engine=engine, model=None)
+    assert (outcome.state, outcome.up, outcome.model, outcome.engine) == (
+        *(State.SLEEPING, True),
+        *("tiny.gguf", "llama-server"),
+    )
+    assert set(paths) == {"/props"}
+    assert not re.search("^llm_(?!replica_)", outcome.page, re.MULTILINE), "nothing is known of what it counts"
+    assert "llm_replica_unmapped_series" not in outcome.page
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,10 @@ class Engine:
         """Wait until it serves; /health needs no key and wakes nobody up."""
         self.process.wait_ready(f"{self.url}/health")
 
+    def is_sleeping(self) -> bool:
+        """Ask whether it sleeps; the question wakes nobody up."""
+        return bool(requests.get(f"{self.url}/props", timeout=5).json()["is_sleeping"])
+
     def counts(self) -> dict[str, float]:
         """Read the engine's own page: every sample by its name, which has no labels."""
         lines = requests.get(f"{self.url}/metrics", timeout=5).text.splitlines()

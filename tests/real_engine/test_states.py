@@ -84,6 +84,25 @@ def test_a_killed_replica_is_unreachable_and_repeats_none_of_its_counts(model: P
             assert counted(exporter, "llama", catalogue.GENERATION_TOKENS) == []
 
 
+@pytest.mark.parametrize("fields", [{}, {"engine": "llama-server"}], ids=["learned", "configured"])
+def test_a_replica_that_fell_asleep_is_sleeping_and_sleeps_on(
+    model: Path, tmp_path: Path, fields: dict[str, str]
+) -> None:
+    llama = engine.start(model, tmp_path / "llama.log", "--metrics", "--slots", "--sleep-idle-seconds", "1")
+    with llama.process:
+        llama.wait_ready()
+        until(llama.is_sleeping, "the idle server sleeps")
+        exporter = start_exporter(tmp_path, [{"name": "llama", "url": llama.url, **fields}])
+        with exporter.process:
+            for _ in range(5):
+                page = exporter.page("llama")
+                assert 'state="sleeping"} 1' in page
+                assert counted(exporter, "llama", catalogue.REPLICA_UP) == [1]
+                assert llama.is_sleeping(), "a scrape woke it up"
+            client.stream_all(llama.url, ["the fox"], tokens=11)
+            until(lambda: exporter.state("llama") == "ready", "it is scraped again, since a client woke it up")
+
+
 def state_of(model: Path, directory: Path, *flags: str) -> str:
     llama = engine.start(model, directory / "llama.log", *flags)
     with llama.process:
