@@ -94,7 +94,11 @@ def exporter(folder: Path, ports: Sequence[int]) -> Iterator[Exporter]:
     name = f"exporter-{len(ports)}"
     fleet = folder / f"{name}.yml"
     names = tuple(f"replica-{at}" for at in range(len(ports)))
-    lines = [f"  - {{name: {one}, url: 'http://127.0.0.1:{port}'}}" for one, port in zip(names, ports, strict=True)]
+    # An engine that is learned becomes a target label, and the same series would be stored without and with it.
+    lines = [
+        f"  - {{name: {one}, url: 'http://127.0.0.1:{port}', engine: vllm}}"
+        for one, port in zip(names, ports, strict=True)
+    ]
     fleet.write_text("\n".join(["replicas:", *lines, ""]), encoding="utf-8")
     port = free_port()
     listen = f"127.0.0.1:{port}"
