@@ -37,9 +37,17 @@ def _model_down(fleet: Fleet) -> Expr:
 
 
 def _replica_down(_: Fleet) -> Expr:
-    """Find replicas that failed most of the time lately; a mean outlives both a lost scrape and a lucky one."""
-    failing = select(REPLICA_STATE, Matcher.among(STATE, _FAILED)).over_time("avg", _RECENTLY)
-    return failing.aggregate("sum", MODEL, REPLICA).compare(">", _MOSTLY)
+    """Find replicas that failed in most of their scrapes lately; a share outlives both a lost scrape and a lucky one.
+
+    A replica whose engine or address becomes known anew goes on as other series, so scrapes are added up before they
+    are divided. What is not scraped any more, under this model or at all, is nobody's trouble.
+    """
+    own = (MODEL, REPLICA)
+    any_state = select(REPLICA_STATE, Matcher.equal(STATE, "ready"))
+    failed = select(REPLICA_STATE, Matcher.among(STATE, _FAILED)).over_time("sum", _RECENTLY).aggregate("sum", *own)
+    scraped = any_state.over_time("count", _RECENTLY).aggregate("sum", *own)
+    still_there = any_state.over_time("count", _SEEN).aggregate("sum", *own)
+    return (failed / scraped).compare(">", _MOSTLY).intersect(still_there)
 
 
 _STATES_OF_MODEL = counts(REPLICAS_BY_STATE.select(THIS_MODEL).compare(">", 0), STATE)

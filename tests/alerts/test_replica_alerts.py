@@ -14,16 +14,22 @@ FLEET = Fleet(
 )
 
 
-def states(replica: str, *phases: tuple[int, str], model: str = "org/a&b") -> dict[str, str]:
+NO_SAMPLE = {"lost": "stale", "not yet": "_"}
+
+
+def states(
+    replica: str, *phases: tuple[int, str], model: str = "org/a&b", engine: str = "", instance: str = ""
+) -> dict[str, str]:
     """Write llm_replica_state of one replica: each phase is a number of scrapes and the state they found.
 
     `lost` is a scrape that failed: Prometheus marks every series of the target as stale.
     """
-    target = ",".join(f'{k}="{v}"' for k, v in (("model", model), ("replica", replica), ("zone", "a")) if v)
+    labels = {"model": model, "replica": replica, "zone": "a", "engine": engine, "instance": instance}
+    target = ",".join(f'{k}="{v}"' for k, v in labels.items() if v)
     seen = [state for count, state in phases for _ in range(count)]
     return {
         f'llm_replica_state{{{target},state="{state}"}}': " ".join(
-            "stale" if each == "lost" else f"{int(each == state)}" for each in seen
+            NO_SAMPLE.get(each, f"{int(each == state)}") for each in seen
         )
         for state in STATE.values
     }
@@ -139,8 +145,26 @@ REPLICA_CASES = [
     ),
     Case(
         claim="a replica that is taken out of the fleet is not missed",
-        series=states("a", (60, "ready"), (120, "unreachable"), (1, "lost")),
-        expect=[replica_down("29m", "a"), replica_down("36m")],
+        series=states("a", (60, "ready"), (120, "unreachable"), (1, "lost"))
+        | states("b", (60, "ready"), (30, "unreachable"), (1, "lost")),
+        expect=[
+            *(replica_down(f"{minute}m", "a") for minute in (18, 20, 29)),
+            *(replica_down(at) for at in ("31m", "36m")),
+        ],
+    ),
+    Case(
+        claim="a replica that starts within a minute, and only then tells its engine, was never down",
+        series=states("a", (6, "unreachable"), (1, "lost"))
+        | states("a", (7, "not yet"), (90, "ready"), engine="vllm")
+        | states("b", (6, "unreachable"), (1, "lost"), model="")
+        | states("b", (7, "not yet"), (90, "ready"), engine="vllm"),
+        expect=[replica_down(f"{second}s") for second in range(60, 900, 20)],
+    ),
+    Case(
+        claim="a replica that is down goes on being down at another address",
+        series=states("a", (60, "ready"), (24, "unreachable"), (1, "lost"), instance="h:1")
+        | states("a", (85, "not yet"), (60, "unreachable"), instance="h:2"),
+        expect=[replica_down("12m"), replica_down("18m", "a"), replica_down("22m", "a")],
     ),
     Case(
         claim="a replica that never told its model is down as well",
