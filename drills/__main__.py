@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -24,7 +25,6 @@ from running.paths import ROOT
 
 _DEMO = "model-down"
 _RUNS = ROOT / ".run/drills"
-_TIME_SCALE = 10
 _SCALES = range(1, 61)
 _VERBS = {"page": "page", "ticket": "open a ticket"}
 
@@ -52,19 +52,13 @@ def main(arguments: list[str] | None = None) -> int:
         if options.command == "backtest":
             return _backtest(options)
         names = {"demo": [_DEMO]}.get(options.command) or (list(known) if options.name == "all" else [options.name])
-        for name in names:
-            _drill(known[name], options.time_scale)
-    except DrillFailedError as error:
-        print(f"failed: {error}", file=sys.stderr)
-        return 1
+        return _drills([known[name] for name in names], options.time_scale)
     except (RunningError, requests.RequestException) as error:
         print(f"cannot run: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
-    print(f"passed: {', '.join(names)}")
-    return 0
 
 
 def _backtest(options: argparse.Namespace) -> int:
@@ -73,13 +67,29 @@ def _backtest(options: argparse.Namespace) -> int:
     return found
 
 
+def _drills(chosen: Sequence[Drill], time_scale: int | None) -> int:
+    """Run drills one after the other, also after one that failed; say at the end which did."""
+    passed, failed = [], []
+    for drill in chosen:
+        try:
+            _drill(drill, time_scale or drill.time_scale)
+            passed.append(drill.name)
+        except DrillFailedError as error:
+            print(f"failed: {error}", file=sys.stderr)
+            failed.append(drill.name)
+    for word, names in (("passed", passed), ("failed", failed)):
+        if names:
+            print(f"{word}: {', '.join(names)}")
+    return 1 if failed else 0
+
+
 def _drill(drill: Drill, time_scale: int) -> None:
     print(f"drill {drill.name}: {drill.summary}; time runs {time_scale} times faster than on call", flush=True)
     _RUNS.mkdir(parents=True, exist_ok=True)
     directory = Path(tempfile.mkdtemp(prefix=f"{drill.name}-", dir=_RUNS))
     try:
         print("starting simulator, exporter, phone, Alertmanager, Prometheus and load …", flush=True)
-        with started(directory, time_scale, cards=drill.cards) as parts:
+        with started(directory, drill, time_scale) as parts:
             print(f"all replicas are up; Prometheus {parts.prometheus.url}, phone {parts.phone.url}", flush=True)
             run(drill, parts)
     except (DrillFailedError, RunningError, requests.RequestException):
@@ -108,8 +118,7 @@ def _parser(known: dict[str, Drill]) -> argparse.ArgumentParser:
             type=int,
             choices=_SCALES,
             metavar="N",
-            default=_TIME_SCALE,
-            help=f"divide every window and delay by N, 1 to {_SCALES[-1]} (default {_TIME_SCALE})",
+            help=f"divide every window and delay by N, 1 to {_SCALES[-1]} (default: as the drill says)",
         )
     return parser
 

@@ -37,13 +37,13 @@ class Prometheus:
         return result
 
     def alert_state(self, alertname: str, model: str) -> str:
-        """Answer inactive, pending or firing for an alert of a model."""
+        """Answer inactive, pending or firing for an alert of a model, or of none."""
         answer = requests.get(f"{self.url}/api/v1/alerts", timeout=_TIMEOUT)
         answer.raise_for_status()
         states = {
             alert["state"]
             for alert in answer.json()["data"]["alerts"]
-            if alert["labels"]["alertname"] == alertname and alert["labels"].get("model") == model
+            if alert["labels"]["alertname"] == alertname and alert["labels"].get("model", "") == model
         }
         return next((state for state in ("firing", "pending") if state in states), "inactive")
 

@@ -4,17 +4,18 @@ DrillFailedError       a page was late, missing or doubled, never resolved, or s
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Protocol
 
 from drills.clients import Cards, Message, Phone, Prometheus, Simulator
-from drills.model import CardFault, Drill, Expected, Fault
+from drills.model import CardFault, Drill, Expected, Fault, ProcessFault
 
-__all__ = ["DrillFailedError", "Parts", "Timeline", "judge", "judge_quiet", "run"]
+__all__ = ["DrillFailedError", "Parts", "Restartable", "Timeline", "judge", "judge_quiet", "run"]
 
 _POLL_SECONDS = 0.05
-_RESOLVE_WITHIN = timedelta(minutes=5)  # real time, as `within` is
+_RESOLVE_WITHIN = timedelta(minutes=12)  # real time, as `within` is: a window of 5m, what an alert keeps, two waits
 _RECOVERY_SECONDS = 20.0  # a simulated replica loads its model at its own pace, whatever the time scale
 _HOLD = timedelta(seconds=60)  # how long the fault lasts after the page, so that doubled and wrong pages show
 
@@ -36,6 +37,16 @@ class Timeline:
         return second
 
 
+class Restartable(Protocol):
+    """A process that can be killed and started again."""
+
+    def kill(self) -> None:
+        """End it as the kernel would, without a chance to say goodbye."""
+
+    def start(self) -> None:
+        """Start it and wait until it serves."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """The running parts that a drill talks to, and by how much their time is compressed."""
@@ -44,10 +55,14 @@ class Parts:
     simulator: Simulator
     phone: Phone
     time_scale: float
+    processes: Mapping[str, Restartable] = field(default_factory=dict)
     cards: Cards | None = None
 
-    def of(self, fault: Fault | CardFault) -> Callable[[bool], None]:
+    def of(self, fault: Fault | CardFault | ProcessFault) -> Callable[[bool], None]:
         """Answer how to bring a fault about (true) and take it back (false)."""
+        if isinstance(fault, ProcessFault):
+            process = self.processes[fault.process]
+            return lambda is_broken: process.kill() if is_broken else process.start()
         if isinstance(fault, CardFault):
             if self.cards is None:
                 raise DrillFailedError(f"{fault}: this run has no cards; the drill has to say how many it needs")
@@ -96,7 +111,8 @@ def judge_quiet(pages: Iterable[Message]) -> None:
 
 def _watch_page(drill: Drill, parts: Parts, timeline: Timeline, before: int) -> None:
     expected = drill.page
-    limit = expected.within.total_seconds() / parts.time_scale
+    own_pace = expected.own_pace.total_seconds()
+    limit = expected.within.total_seconds() / parts.time_scale + own_pace
 
     def left() -> float:
         return timeline.started + limit - time.monotonic()
@@ -109,8 +125,9 @@ def _watch_page(drill: Drill, parts: Parts, timeline: Timeline, before: int) -> 
     _wait(lambda: bool(_messages(parts, expected, "firing", before)), f"{expected.alertname} on the phone", left())
     page = _messages(parts, expected, "firing", before)[0]
     second = timeline.say(f"{expected.receiver} on the phone", page.summary)
-    real = second * parts.time_scale
-    timeline.say("", f"that is {real:.0f} s at full time scale, {expected.within.total_seconds():.0f} s allowed")
+    real = max(0.0, second - own_pace) * parts.time_scale + own_pace
+    allowed = expected.within.total_seconds() + own_pace
+    timeline.say("", f"that is {real:.0f} s at full time scale, {allowed:.0f} s allowed")
 
 
 def _watch_recovery(drill: Drill, parts: Parts, timeline: Timeline, before: int) -> None:

@@ -3,17 +3,20 @@
 The command lines are the Procfile's and the configuration is what generate.py renders: a drill runs what people run.
 """
 
+import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from drills.clients import Cards, Phone, Prometheus, Simulator
+from drills.model import Drill
 from drills.run import DrillFailedError, Parts
 from exporter import catalogue, fleet
 from generate import artefacts
@@ -22,7 +25,11 @@ from prometheus.windows import TimeScale
 from running import services, tools
 from running.paths import ROOT
 from running.ports import LOOPBACK, free_port
+from running.services import Service
 from simulator.fake_nvml import FakeNvml, uuid
+
+if TYPE_CHECKING:
+    from running.processes import Process
 
 __all__ = ["started"]
 
@@ -37,32 +44,60 @@ _POLL_SECONDS = 0.1
 
 
 @contextmanager
-def started(directory: Path, time_scale: int, *, cards: int = 0) -> Iterator[Parts]:
-    """Start everything for the demo fleet, wait until every replica is up, and stop it all at the end.
+def started(directory: Path, drill: Drill, time_scale: int) -> Iterator[Parts]:
+    """Start everything for the demo fleet as the drill wants it, wait until all is up, and stop it at the end.
 
-    With `cards`, so many of its replicas have a card each, of which a fake driver tells.
+    As many replicas as the drill has cards have one each, of which a fake driver tells.
     """
     ports = {service.name: free_port() for service in _ORDER if service.port}
-    replicas = _write_demo_fleet(directory, cards)
-    driver = FakeNvml.healthy(directory, cards) if cards else None
+    replicas = _write_demo_fleet(directory, drill)
+    driver = FakeNvml.healthy(directory, drill.cards) if drill.cards else None
     _write_configuration(directory, ports, time_scale)
     settings = _settings(directory, ports) | (driver.environment if driver else {})
     with ExitStack() as stack:
+        processes = {}
         for service in _ORDER:
             log = directory / "logs" / f"{service.name}.log"
-            stack.enter_context(services.start(service, settings, port=ports.get(service.name), log=log))
+            process = _Restartable(service, settings, ports.get(service.name), log)
+            process.start()
+            stack.callback(process.stop)
+            processes[service.name] = process
         parts = Parts(
             prometheus=Prometheus(_url(ports["prometheus"])),
             simulator=Simulator(_url(ports["simulator"])),
             phone=Phone(_url(ports["phone"])),
             time_scale=time_scale,
+            processes=processes,
             cards=Cards(driver) if driver else None,
         )
         _wait_until_up(parts.prometheus, replicas)
         yield parts
 
 
-def _write_demo_fleet(directory: Path, cards: int) -> int:
+class _Restartable:
+    """One process of the Procfile that a drill may kill and start again."""
+
+    def __init__(self, service: Service, settings: Mapping[str, str], port: int | None, log: Path) -> None:
+        self._start = partial(services.start, service, settings, port=port, log=log)
+        self._process: Process | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it serves."""
+        self._process = self._start()
+
+    def kill(self) -> None:
+        """End it as the kernel would."""
+        if self._process:
+            self._process.signal(signal.SIGKILL)
+            self._process.wait()
+
+    def stop(self) -> None:
+        """End it and what it has started, if it still runs."""
+        if self._process:
+            self._process.stop()
+
+
+def _write_demo_fleet(directory: Path, drill: Drill) -> int:
     """Write copies of the demo's two files with ports that are free now; return the number of replicas."""
     demo: dict[str, Any] = yaml.safe_load(_DEMO.read_text(encoding="utf-8"))
     operators: dict[str, Any] = yaml.safe_load(_FLEET.read_text(encoding="utf-8"))
@@ -72,8 +107,12 @@ def _write_demo_fleet(directory: Path, cards: int) -> int:
     operators["replicas"] = [
         entry | {"url": _url(ports[entry["name"]])} for entry in operators["replicas"] if entry["name"] in ports
     ]
-    for index, entry in enumerate(operators["replicas"][:cards]):
+    for index, entry in enumerate(operators["replicas"][: drill.cards]):
         entry["gpus"] = [uuid(index)]
+    for slo, objective in drill.promised.items():
+        operators["slos"]["default"][slo]["objective"] = objective
+    for traffic in demo["load"]["models"].values():
+        traffic["rate"] *= drill.load
     (directory / "demo.yml").write_text(yaml.safe_dump(demo), encoding="utf-8")
     (directory / "fleet.yml").write_text(yaml.safe_dump(operators), encoding="utf-8")
     return len(ports)

@@ -4,6 +4,9 @@ Burn rates need long windows to be sure, and with a loose objective that takes t
 to last 43 minutes of an hour before the textbook's fast burn speaks. This alert asks whether fewer than half as many
 requests as promised are good, which no objective allows for long.
 
+With a strict objective it is the burn rate that speaks first, within seconds. Then this alert has nothing to add about
+the same objective, and does not start. In the other order it lasts, and the burn rate keeps quiet instead.
+
 How soon it is on the phone, at worst, when every request turns bad: the share crosses its limit after 70 s of the two
 minutes it looks back over (after 90 s where only 50 % are promised), the alert stays pending for 40 s, rules wait for
 each other up to 30 s, Alertmanager waits 5 s: 145 s (165 s).
@@ -16,7 +19,7 @@ from functools import partial
 from alerts.annotations import MODEL_NAME, choose
 from alerts.model import Alert, AlertGroup, AlertRule, Louder, Severity
 from alerts.objectives import ENOUGH_NOW, GOOD_NOW
-from exporter.catalogue import SLO
+from exporter.catalogue import MODEL, SLO
 from exporter.fleet import Fleet
 from exporter.objectives import Objectives
 from exporter.thresholds import Thresholds
@@ -27,6 +30,7 @@ from prometheus.windows import NOW
 
 __all__ = ["GROUP"]
 
+_NAME = "LLMGoodputCollapse"
 _PERCENT = Decimal("0.01")
 
 
@@ -42,7 +46,18 @@ def _collapsed(fleet: Fleet) -> Expr:
         for indicator in COUNTED
         for part in partition(Both(fleet.slos, fleet.thresholds), partial(_least, indicator))
     )
-    return first.union(*others)
+    return first.union(*others).without(_paged_already(), on=(MODEL, SLO))
+
+
+def _paged_already() -> Expr:
+    """Find the objectives of models whose budget pages, unless this alert was there before."""
+    budget = _firing(f'alertname=~"LLM.+BudgetBurn",severity="{Severity.PAGE.value}"')
+    return budget.without(_firing(f'alertname="{_NAME}"'), on=(MODEL, SLO))
+
+
+def _firing(matchers: str) -> Expr:
+    """Select from Prometheus' own record of alerts."""
+    return Expr(parts=(f'ALERTS{{alertstate="firing",{matchers}}}',), labels=frozenset({MODEL.name, SLO.name}))
 
 
 def _description(fleet: Fleet) -> str:
@@ -67,7 +82,7 @@ GROUP = AlertGroup(
     name="collapse",
     alerts=(
         Alert(
-            name="LLMGoodputCollapse",
+            name=_NAME,
             meaning="For minutes, fewer than half as many requests of a model as promised have met an objective.",
             rules=(
                 AlertRule(
@@ -80,7 +95,7 @@ GROUP = AlertGroup(
             summary=f"{MODEL_NAME}: most requests miss the objective {{{{ $labels.{SLO.name} }}}}",
             description=_description,
             board="fleet",
-            drill="slow-first-token",
+            drill="goodput-collapse",
             quiet_while=(Louder(alertname="LLMModelDown"),),
         ),
     ),

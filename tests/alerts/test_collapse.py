@@ -29,6 +29,12 @@ def pages(at: str, *slos: str, model: str = MODEL) -> Expect:
     )
 
 
+def burning(slo: str, severity: str) -> str:
+    """Name the record of a budget alert that fires."""
+    labels = f'alertstate="firing",model="{MODEL}",slo="{slo}",severity="{severity}"'
+    return f'ALERTS{{alertname="LLMAnyBudgetBurn",{labels}}}'
+
+
 @pytest.mark.parametrize("objective", ["0.5", "0.95", "0.9999"])
 def test_every_request_being_bad_pages_within_three_minutes(promtools: Tool, tmp_path: Path, objective: str) -> None:
     """Alertmanager takes 5 s of them, and the rules wait for each other up to 30 s."""
@@ -88,6 +94,17 @@ CASES = [
         claim="a replica that is removed takes its bad requests along",
         series=traffic((HOUR, 10, 0)) | traffic((30 * MINUTE, 0, 30), replica="b", end=" stale"),
         expect=[pages("29m", *SLOS), pages("40m")],
+    ),
+    Case(
+        claim="a budget that pages already says the same of its objective, and of no other",
+        series=traffic((HOUR, 10, 0), (HOUR, 0, 10))
+        | {burning("ttft", "page"): "_x360 1x360", burning("itl", "ticket"): "1x720"},
+        expect=[pages("62m25s", "itl", "availability"), pages("119m", "itl", "availability")],
+    ),
+    Case(
+        claim="a budget that pages later does not end it",
+        series=traffic((HOUR, 10, 0), (HOUR, 0, 10)) | {burning("ttft", "page"): "_x480 1x240"},
+        expect=[pages("79m", *SLOS), pages("119m", *SLOS)],
     ),
     Case(
         claim="another model is judged by itself",

@@ -4,6 +4,8 @@ import re
 import subprocess
 import sys
 
+from alerts.catalogue import ALERTS
+from alerts.model import Severity
 from drills.__main__ import catalogue
 from running.paths import ROOT
 
@@ -16,6 +18,12 @@ def drills(*arguments: str, seconds: float = 20) -> subprocess.CompletedProcess[
 def test_every_drill_is_named_after_its_file() -> None:
     files = {path.stem for path in (ROOT / "drills").glob("*.py") if "\nDRILL = " in path.read_text(encoding="utf-8")}
     assert {name.replace("-", "_") for name in catalogue()} == files
+
+
+def test_every_alert_that_pages_is_proved_by_a_drill() -> None:
+    proved = {drill.name: drill.page.alertname for drill in catalogue().values()}
+    pages = {alert.drill: alert.name for alert in ALERTS if Severity.PAGE in alert.severities}
+    assert pages.items() <= proved.items()
 
 
 def test_list_names_every_drill_and_its_alert() -> None:
@@ -55,3 +63,10 @@ def test_the_demo_pages_and_resolves_within_90_seconds() -> None:
         "quiet",
     ]
     assert [float(second) for second, _ in events] == sorted(float(second) for second, _ in events)
+
+
+def test_a_monitoring_that_is_blind_pages_and_resolves() -> None:
+    drill = drills("run", "exporter-killed", seconds=90)
+    assert drill.returncode == 0, drill.stdout + drill.stderr
+    assert "one page, resolved, and nothing else paged (LLMMonitoringBlind)" in drill.stdout
+    assert drill.stdout.endswith("passed: exporter-killed\n")
