@@ -6,11 +6,13 @@ A `Node` wraps one value of the document. Reading it as something it is not rais
 """
 
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 from pathlib import Path
+from reprlib import Repr
 from typing import Any, Never
 from urllib.parse import urlsplit
 
@@ -19,30 +21,48 @@ import yaml
 __all__ = ["FleetError", "Node", "read"]
 
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
-_CREDENTIALS = re.compile(r"//[^/@\s]*@")
-_PERCENT = re.compile(r"\d+(?:\.\d+)?%")
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w)")
+_CREDENTIALS = re.compile(r"(?<=//)[^'\"]*@|(?<=['\"])(?!\w+://)[^'\"@]*:[^'\"]*@")
+_PERCENT = re.compile(r"[0-9]+(?:\.[0-9]+)?%")
+_MOST = 10**9
+"""Nothing is counted beyond; a number of a thousand digits would be one that cannot be exposed."""
+_WIDTH = 80  # of a terminal
 
 
 class FleetError(Exception):
     """A fleet file cannot be used. The message names file, path, what was expected and what was got."""
 
 
+class _Brief(Repr):
+    """Prints the beginning of a value: aliases make a short file of what no memory holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxstring, self.maxother, self.maxlong = 3, 10_000, _WIDTH, _WIDTH
+
+    def repr_dict(self, value: dict[Any, Any], level: int) -> str:
+        """Print keys as they stand in the file; the base class sorts them."""
+        if level <= 0:
+            return "{...}"
+        pairs = islice(value.items(), self.maxdict)
+        return f"{{{', '.join(f'{self.repr1(key, level - 1)}: {self.repr1(one, level - 1)}' for key, one in pairs)}}}"
+
+
 class _StrictLoader(yaml.SafeLoader):
     """SafeLoader that refuses a key given twice: the first one would be lost without a word."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, Hashable):
-                raise yaml.MarkedYAMLError(problem="a key must be text", problem_mark=key_node.start_mark)
-            if key in seen:
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:  # noqa: ANN401 - PyYAML's signature
+        node = super().compose_mapping_node(anchor)
+        seen: set[tuple[str, str]] = set()
+        for key, _ in node.value:  # before `<<` adds what the mapping's own keys replace
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.MarkedYAMLError(problem="a key must be text", problem_mark=key.start_mark)
+            if (key.tag, key.value) in seen:
                 raise yaml.MarkedYAMLError(
-                    problem=f"key {key!r} is given twice; keep one", problem_mark=key_node.start_mark
+                    problem=f"key {key.value!r} is given twice; keep one", problem_mark=key.start_mark
                 )
-            seen.add(key)
-        return super().construct_mapping(node, deep=deep)
+            seen.add((key.tag, key.value))
+        return node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +129,8 @@ class Node:
         """Read a whole number."""
         if isinstance(self.value, bool) or not isinstance(self.value, int) or self.value < at_least:
             self.refuse(f"a whole number, {at_least} or more")
+        if self.value > _MOST:
+            self.refuse(f"a whole number, {_MOST} or less")
         return self.value
 
     def truth(self) -> bool:
@@ -194,5 +216,9 @@ def _shown(value: Any) -> str:  # noqa: ANN401 - any YAML value
     """Print a value for a message, short enough for one line, and without what stands before @ in an address."""
     if value is None:
         return "nothing"
-    text = _CREDENTIALS.sub("//***@", repr(value))
-    return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004 - the width of a terminal
+    try:
+        text = _Brief().repr(value)
+    except ValueError:
+        return "a number of thousands of digits"
+    text = _CREDENTIALS.sub("***@", text)
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."

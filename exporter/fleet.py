@@ -20,6 +20,8 @@ __all__ = ["Fleet", "FleetError", "Gpus", "Links", "ModelPolicy", "Replica", "lo
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _CARD = re.compile(r"[A-Za-z0-9._:-]{4,80}(?:/[0-9]{1,3})?")
+_HOST = re.compile(r"[\w.-]+|[0-9A-Fa-f:.]+(?:%[\w.-]+)?")
+_PORTS = {"http": 80, "https": 443}
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _SECTIONS = (
     *("replicas", "include", "slos", "thresholds"),
@@ -174,10 +176,10 @@ def _url(node: Node) -> str:
     text = node.text(expected)
     try:
         parts = urlsplit(text)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        usable = parts.scheme in _PORTS and _HOST.fullmatch(parts.hostname or "") is not None and parts.port != 0
     except ValueError:
         usable = False
-    if not usable or " " in text:
+    if not usable or " " in text or parts.netloc.endswith(":"):
         node.refuse(expected)
     if "@" in parts.netloc:
         raise FleetError(f"{node.file}: {node.path}: expected {expected} without a password; use api_key_file")
@@ -230,16 +232,22 @@ def _gpus(node: Node) -> Gpus:
 
 def _refuse_duplicates(nodes: list[Node], replicas: tuple[Replica, ...]) -> None:
     for key in ("name", "url"):
-        seen: dict[str, Node] = {}
+        seen: dict[object, Node] = {}
         for node, replica in zip(nodes, replicas, strict=True):
-            value = getattr(replica, key)
+            value = _server(replica) if key == "url" else replica.name
             if value in seen:
                 first = seen[value]
                 raise FleetError(
-                    f"{node.file}: {node.path}.{key}: {value!r} is already taken by {first.file}: {first.path};"
-                    f" give each replica its own {key}"
+                    f"{node.file}: {node.path}.{key}: {getattr(replica, key)!r} is already taken by"
+                    f" {first.file}: {first.path}; give each replica its own {key}"
                 )
             seen[value] = node
+
+
+def _server(replica: Replica) -> tuple[str | None, int]:
+    """Answer what is the same for two spellings of one address."""
+    parts = urlsplit(replica.url)
+    return parts.hostname, parts.port or _PORTS[parts.scheme]
 
 
 def _refuse_unknown_models(root: Node, fleet: Fleet) -> None:

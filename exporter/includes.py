@@ -1,5 +1,6 @@
 """Includes: which more files a fleet file names. In: its path, or a pattern. Out: patterns, or the files they match."""
 
+from glob import glob
 from pathlib import Path
 
 from exporter.document import Node, read
@@ -19,7 +20,9 @@ def pattern(node: Node) -> str:
 
 
 def included_files(pattern: str, base: Path) -> list[Path]:
-    """Find the files that a pattern matches now, in the order of their names; relative ones start at `base`."""
-    if Path(pattern).is_absolute():
-        return sorted(Path("/").glob(pattern.lstrip("/")))
-    return sorted(base.glob(pattern))
+    """Find the files that a pattern matches now, in the order of their names; relative ones start at `base`.
+
+    As in a shell, `*` leaves out hidden files: those of editors, and the folders behind the links of a mounted volume.
+    """
+    found = glob(pattern, root_dir=base, recursive=True)  # noqa: PTH207 - Path.glob raises for half of all patterns
+    return sorted(base / name for name in found)

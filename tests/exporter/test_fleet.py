@@ -126,3 +126,30 @@ def test_a_fleet_may_get_all_its_replicas_from_included_files(tmp_path: Path) ->
     (tmp_path / "targets").mkdir()
     (tmp_path / "targets" / "a.yml").write_text('replicas: [{name: a, url: "http://h:1"}]\n')
     assert [replica.name for replica in load(tmp_path / "fleet.yml").replicas] == ["a"]
+
+
+def test_replicas_may_share_what_they_have_in_common_by_yaml_merges(tmp_path: Path) -> None:
+    (tmp_path / "fleet.yml").write_text(
+        "replicas:\n"
+        '  - &first {name: a, url: "http://h:1", model: m, labels: &zone {zone: eu}}\n'
+        '  - &second {<<: *first, name: b, url: "http://h:2"}\n'
+        '  - {<<: *second, name: c, url: "http://h:3", labels: {<<: *zone, rack: "7"}}\n'
+    )
+    read = [(one.name, one.model, one.labels) for one in load(tmp_path / "fleet.yml").replicas]
+    assert read == [("a", "m", {"zone": "eu"}), ("b", "m", {"zone": "eu"}), ("c", "m", {"zone": "eu", "rack": "7"})]
+
+
+@pytest.mark.parametrize("pattern", ["**x", "[", "a" * 5000 + "*", "*/x.yml", "~/*.yml"])
+def test_a_pattern_that_matches_nothing_yet_is_no_mistake(tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "fleet.yml").write_text(f'include: ["{pattern}"]\nreplicas: [{{name: a, url: "http://h:1"}}]\n')
+    assert len(load(tmp_path / "fleet.yml").replicas) == 1
+
+
+def test_a_mounted_volume_is_included_once_though_its_links_lead_to_a_hidden_folder(tmp_path: Path) -> None:
+    volume = tmp_path / "targets"
+    (volume / "..2026_11_29").mkdir(parents=True)
+    (volume / "..2026_11_29" / "a.yml").write_text('replicas: [{name: a, url: "http://h:1"}]\n')
+    (volume / "..data").symlink_to("..2026_11_29")
+    (volume / "a.yml").symlink_to("..data/a.yml")
+    (tmp_path / "fleet.yml").write_text("include: [targets/**/*.yml]\n")
+    assert [one.name for one in load(tmp_path / "fleet.yml").replicas] == ["a"]

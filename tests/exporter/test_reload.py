@@ -19,6 +19,7 @@ from tests.exporter.serving import exporter, write_fleet
 
 A = 'replicas: [{name: a, url: "http://127.0.0.1:1"}]\n'
 A_AND_B = 'replicas: [{name: a, url: "http://127.0.0.1:1"}, {name: b, url: "http://127.0.0.1:2"}]\n'
+BUSY = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 ONLY_B = 'replicas: [{name: b, url: "http://127.0.0.1:2"}]\n'
 SOON = 10  # seconds
 
@@ -174,11 +175,15 @@ def test_a_probe_that_runs_ends_well_although_its_replica_left_the_fleet(tmp_pat
             reader = threading.Thread(target=lambda: pages.append(requests.get(probe, timeout=30).text))
             reader.start()
             connection, _ = silent.accept()
+            assert connection.recv(4096).startswith(b"GET /props"), "a stranger may sleep"
+            connection.sendall(BUSY)
+            connection.close()
+            connection, _ = silent.accept()
             fleet.write_text(ONLY_B)
             assert requests.post(f"{address}/-/reload", timeout=10).status_code == 200
             assert names(address) == ["b"]
             connection.recv(4096)
-            connection.sendall(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            connection.sendall(BUSY)
             connection.close()
             reader.join(30)
     assert 'reason="status"} 1.0' in pages[0]
