@@ -25,7 +25,7 @@ $(ready_dev): $(pins)
 	@running/setup.sh dev
 
 up: $(ready) ## Run the product here until Ctrl-C (FLEET=fleet.yml, TIME_SCALE=1); its simulator too, if the fleet names it
-	@$(python) -m running up --fleet $(FLEET) --time-scale $(TIME_SCALE)
+	@$(python) -m running up --fleet "$(FLEET)" --time-scale "$(TIME_SCALE)"
 
 down: $(ready) ## Stop a `make up` that runs elsewhere
 	@$(python) -m running down
@@ -45,7 +45,7 @@ generate: $(ready) ## Write every generated file from fleet.yml
 	@$(python) generate.py
 
 drill: $(ready) ## Run the failure drills (DRILL=NAME for one)
-	@$(python) -m drills run $(DRILL)
+	@$(python) -m drills run "$(DRILL)"
 
 bench: ## List the benchmarks, one command each
 	@for file in $(wildcard bench/[a-z]*.py bench/*/__main__.py); do \

@@ -5,12 +5,15 @@ import contextlib
 import os
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
-from running import announce, build, check, debian, up
-from running.errors import CheckFailedError, RunningError
+from running.errors import CheckFailedError, RunDirectoryError, RunningError
 from running.loopback import answers
 from running.paths import ROOT, RUN
+
+_FASTEST = 60
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,22 +32,39 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> None:
     match options.command:
         case "up":
-            up.up(options.fleet.resolve(), run=options.run.resolve(), time_scale=options.time_scale)
+            _up(options)
         case "down":
-            print(up.down(options.run.resolve()))
+            print(_part("up").down(options.run.resolve()))
         case "check":
-            if not check.run():
+            if not _part("check").run():
                 raise CheckFailedError("not everything holds; see above")
         case "build":
-            build.build_missing()
+            _part("build").build_missing()
         case "unpack":
-            debian.unpack()
+            _part("debian").unpack()
         case "ensure":
-            debian.ensure()
+            _part("debian").ensure()
         case "await":
             _await(options.url)
         case "announce":
-            announce.announce(options.services, options.replicas)
+            _part("announce").announce(options.services, options.replicas)
+
+
+def _up(options: argparse.Namespace) -> None:
+    fleet, run = options.fleet.expanduser().resolve(), options.run.resolve()
+    try:
+        _part("up").up(fleet, run=run, time_scale=options.time_scale)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise RunDirectoryError(
+            f"{error}: data and logs are written to {run}; make room there, make it writable, or choose another: --run"
+        ) from error
+
+
+def _part(name: str) -> ModuleType:
+    """Import what a command needs once `main` runs: Ctrl-C in the first moment ends it without a traceback."""
+    return import_module(f"running.{name}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -79,8 +99,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _time_scale(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number, 1 or more, got {text!r}")
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _FASTEST:
+        raise argparse.ArgumentTypeError(f"expected a whole number, 1 to {_FASTEST}, got {text!r}")
     return int(text)
 
 

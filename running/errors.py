@@ -5,6 +5,7 @@ RunningError
 ├── BuildFailedError    a program could not be built or unpacked
 ├── PortTakenError      another process listens where one of ours has to
 ├── FleetRefusedError   fleet.yml does not pass its check, or its rules cannot be generated
+├── RunDirectoryError   data and logs cannot be written
 ├── AlreadyUpError      `make up` runs already
 ├── NotReadyError       a process runs but does not answer in time
 ├── CheckFailedError    something in the checkout does not pass its tool
@@ -30,6 +31,10 @@ class PortTakenError(RunningError):
 
 class FleetRefusedError(RunningError):
     """The fleet file does not pass its check, or its rules cannot be generated."""
+
+
+class RunDirectoryError(RunningError):
+    """The directory for data and logs cannot be written: a full disk, a read-only checkout."""
 
 
 class AlreadyUpError(RunningError):

@@ -2,11 +2,14 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from running.errors import AlreadyUpError
+from running.errors import AlreadyUpError, RunningError
+
+_WRITTEN_WITHIN_SECONDS = 2
 
 
 @contextmanager
@@ -37,4 +40,10 @@ def holder(path: Path) -> int | None:
 
 
 def _pid(path: Path) -> int:
-    return int(path.read_text() or 0)
+    """Read who holds the lock; whoever has just taken it writes its process id a moment later."""
+    deadline = time.monotonic() + _WRITTEN_WITHIN_SECONDS
+    while not (text := path.read_text().strip()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if not text.isdecimal():
+        raise RunningError(f"{path} is held by a process that has not said who it is: `fuser -v {path}` names it")
+    return int(text)

@@ -1,12 +1,17 @@
 """`make up` as a person runs it, with every part real, in a network of its own."""
 
+import fcntl
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from running import lock
+from running.errors import RunningError
+from running.paths import ROOT
 from running.processes import Process
 from tests.running.network import Network, network
 
@@ -87,3 +92,31 @@ def test_a_taken_port_is_named_before_anything_starts(own_network: Network, tmp_
             assert up.wait() == 1
             assert f"port 9090 (Prometheus) is taken by pid {process.pid}: {sys.executable}" in up.log_tail()
     assert not (tmp_path / "run/logs").exists()
+
+
+def test_a_directory_that_cannot_be_written_is_named_with_a_way_out(tmp_path: Path) -> None:
+    (tmp_path / "full").symlink_to("/dev/full")
+    run = tmp_path / "full" / "run"
+    answer = subprocess.run(
+        [sys.executable, "-m", "running", "up", "--run", run], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 1
+    assert f"data and logs are written to {run.resolve()}; make room there" in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_a_fleet_file_may_have_blanks_in_its_name() -> None:
+    asked = subprocess.run(
+        ["make", "up", "FLEET=/no such/fleet.yml"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert "/no such/fleet.yml: cannot be read" in asked.stderr
+
+
+def test_nobody_is_stopped_while_the_holder_of_the_lock_has_not_said_who_it_is(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(RunningError, match="has not said who it is"):
+            lock.holder(tmp_path / "lock")
+        file.write("4711\n")
+        file.flush()
+        assert lock.holder(tmp_path / "lock") == 4711
