@@ -1,0 +1,187 @@
+"""Cost of every rule for 1,000 replicas and 20 models on a live Prometheus: the share of a core that evaluation takes.
+
+In: nothing but this machine. Out: per version of Prometheus a table of groups; exit status 1 if rules fail or take more
+than 5 % of their interval on one core. Counters and recorded rates have a past as long as rules look back.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import requests
+
+from bench.rig.process import use
+from bench.rig.table import progress, table
+from bench.ruleload.fleet import fleet
+from bench.ruleload.pages import past_counters, past_tiles
+from bench.ruleload.server import INSTANCE
+from drills.backtest.engine import backfill
+from exporter.fleet import Fleet
+from generate import artefacts
+from prometheus.deployment import LOCAL, Deployment
+from running.ports import LOOPBACK, free_port
+from running.processes import Process
+from running.tools import Tool, all_versions, missing
+
+_GOAL = 0.05
+_PAST_SECONDS = 3900
+_SCRAPE_SECONDS = 10
+_POLL_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What was seen of each group of rules, in seconds per evaluation, and of Prometheus as a whole."""
+
+    rules: Mapping[str, int]
+    intervals: Mapping[str, float]
+    seconds: Mapping[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    failing: list[str] = field(default_factory=list)
+    series: int = 0
+    busy: float = 0.0
+
+    def share(self, group: str) -> float:
+        """Return the share of a core that a group takes."""
+        return median(self.seconds[group]) / self.intervals[group]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, print, and answer the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m bench.rules", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--replicas", type=int, default=1000)
+    parser.add_argument("--models", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=120.0, help="length of a measurement (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    tools = all_versions("prometheus")
+    if not tools:
+        sys.exit(missing("prometheus"))
+    missed = [_measured(tool, fleet(options.replicas, options.models), options) for tool in tools]
+    return int(any(missed))
+
+
+def _measured(tool: Tool, watched: Fleet, options: argparse.Namespace) -> bool:
+    """Measure one version, print its table; answer whether the goal was missed."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rules-")))
+        server = stack.enter_context(_exporter(folder, options.replicas, options.models))
+        progress(f"{tool}: the past")
+        _past(tool, watched, folder / "data")
+        process, url = stack.enter_context(_prometheus(tool, watched, server, folder))
+        progress(f"{tool}: warming up")
+        time.sleep(6 * _POLL_SECONDS)
+        cost = _cost(process, url, options.seconds, tool)
+    print(_report(tool, options, cost))
+    return bool(cost.failing) or sum(map(cost.share, cost.rules)) > _GOAL
+
+
+@contextmanager
+def _exporter(folder: Path, replicas: int, models: int) -> Iterator[str]:
+    port = free_port()
+    command = [sys.executable, "-m", "bench.ruleload.server", str(port), str(replicas), str(models)]
+    with Process.start("pages", command, log=folder / "pages.log") as process:
+        process.wait_ready(f"http://{LOOPBACK}:{port}/targets")
+        yield f"{LOOPBACK}:{port}"
+
+
+def _past(tool: Tool, watched: Fleet, data: Path) -> None:
+    """Store what rules look back on; promtool has to be of the same version."""
+    promtool = next(each for each in all_versions("promtool") if each.version == tool.version)
+    now = int(time.time())
+    target = {"instance": INSTANCE, "job": "replicas"}
+    backfill(promtool, past_tiles(watched, now), data)
+    backfill(promtool, past_counters(watched, target, now, _PAST_SECONDS, _SCRAPE_SECONDS), data)
+
+
+@contextmanager
+def _prometheus(tool: Tool, watched: Fleet, exporter: str, folder: Path) -> Iterator[tuple[Process, str]]:
+    port = free_port()
+    nobody = f"{LOOPBACK}:{free_port()}"
+    addresses = {"exporter": exporter, "prometheus": f"{LOOPBACK}:{port}", "alertmanager": nobody}
+    deployment = Deployment(addresses=replace(LOCAL, **addresses))
+    for path, text in artefacts(watched, deployment).items():
+        if path.startswith(("prometheus/", "alerts/")):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
+    command = [
+        str(tool.path),
+        f"--config.file={folder / 'prometheus/generated/prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        "--storage.tsdb.retention.time=40d",
+        f"--web.listen-address={LOOPBACK}:{port}",
+        "--log.level=error",
+    ]
+    with Process.start(str(tool), command, log=folder / "prometheus.log") as process:
+        process.wait_ready(f"http://{LOOPBACK}:{port}/-/ready", seconds=120)
+        yield process, f"http://{LOOPBACK}:{port}"
+
+
+def _cost(process: Process, url: str, seconds: float, tool: Tool) -> Cost:
+    """Look at every group again and again."""
+    groups = _groups(url)
+    cost = Cost(
+        rules={group["name"]: len(group["rules"]) for group in groups},
+        intervals={group["name"]: float(group["interval"]) for group in groups},
+    )
+    begun, used = time.monotonic(), use(process.pid).cpu
+    while (gone := time.monotonic() - begun) < seconds:
+        progress(f"{tool}: {gone:.0f} of {seconds:.0f} s")
+        time.sleep(_POLL_SECONDS)
+        for group in _groups(url):
+            cost.seconds[group["name"]].append(float(group["evaluationTime"]))
+            cost.failing.extend(rule["lastError"] for rule in group["rules"] if rule.get("lastError"))
+    busy = (use(process.pid).cpu - used) / (time.monotonic() - begun)
+    answer = requests.get(f"{url}/api/v1/status/tsdb", timeout=30).json()
+    return replace(cost, series=answer["data"]["headStats"]["numSeries"], busy=busy)
+
+
+def _groups(url: str) -> list[dict[str, Any]]:
+    answer = requests.get(f"{url}/api/v1/rules", timeout=30)
+    answer.raise_for_status()
+    found: list[dict[str, Any]] = answer.json()["data"]["groups"]
+    return found
+
+
+def _report(tool: Tool, options: argparse.Namespace, cost: Cost) -> str:
+    order = sorted(cost.rules, key=cost.share, reverse=True)
+    rows = [
+        (
+            group,
+            str(cost.rules[group]),
+            f"{cost.intervals[group]:g}",
+            f"{median(cost.seconds[group]):.4f}",
+            f"{cost.share(group):.3%}",
+        )
+        for group in order
+    ]
+    whole = sum(map(cost.share, order))
+    rows.append(
+        (
+            "all",
+            str(sum(cost.rules.values())),
+            "",
+            f"{sum(median(s) for s in cost.seconds.values()):.4f}",
+            f"{whole:.3%}",
+        )
+    )
+    title = (
+        f"\n{tool}: {options.replicas} replicas, {options.models} models, {cost.series} series;"
+        f" the whole process takes {cost.busy:.0%} of a core; load of this machine {os.getloadavg()[0]:.1f}"
+    )
+    text = table(title, ("group", "rules", "interval s", "seconds, median", "of a core"), rows)
+    failing = "".join(f"fails: {error}\n" for error in sorted(set(cost.failing)))
+    return (
+        f"{text}{failing}goal: at most {_GOAL:.0%} of the interval on one core, {'met' if whole <= _GOAL else 'missed'}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
