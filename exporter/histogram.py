@@ -32,9 +32,12 @@ class Histogram:
     points: tuple[Point, ...]
     terms: tuple[Term, ...]
     sources: tuple[_Source, ...]
+    totals: tuple[int, ...]
 
     def is_sound(self, numbers: Values) -> bool:
-        """Tell whether the source's counts are counts, and cumulative."""
+        """Tell whether the source's counts are counts, and cumulative, and its totals those of no negative number."""
+        if not all(0 <= numbers[at] < inf for at in self.totals):
+            return False
         for source in self.sources:
             counts = [numbers[at] for at in source.positions]
             if counts != sorted(counts) or counts[0] < 0 or not isfinite(sum(counts)):
@@ -68,7 +71,8 @@ def histogram(
     for suffix in ("_sum", "_count"):
         points.append(Point(metric=metric, suffix=suffix, labels=labels))
         terms.append(total(parts[suffix]))
-    return Histogram(points=tuple(points), terms=tuple(terms), sources=sources)
+    totals = (*parts["_sum"], *parts["_count"])
+    return Histogram(points=tuple(points), terms=tuple(terms), sources=sources, totals=totals)
 
 
 def total(positions: Sequence[int]) -> Term:

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from exporter.buckets import layouts
 from exporter.catalogue import Metric
@@ -59,11 +60,13 @@ class Normaliser:
         """Translate a page; `model` is the name to use, None to take the page's own."""
         known = self._plan(page.series, engine, model)
         values = known.values(page.values)
-        totals = {name: sum(values[at] for at in places) for name, places in known.shown.items()}
+        shown = {name: [values[at] for at in places] for name, places in known.shown.items()}
         points, template = known.points, known.template
         broken = [one for one in known.histograms if not one.is_sound(page.values)]
-        if broken:
-            lost = {id(point) for one in broken for point in one.points}
+        lost = {id(point) for one in broken for point in one.points}
+        if not isfinite(sum(values)):  # one replica's NaN would make NaN of its model's sum
+            lost.update(id(point) for point, value in zip(points, values, strict=True) if not isfinite(value))
+        if lost:
             kept = [(p, v) for p, v in zip(points, values, strict=True) if id(p) not in lost]
             points, values = tuple(point for point, _ in kept), [value for _, value in kept]
             template = Template(points)
@@ -76,8 +79,8 @@ class Normaliser:
             recognised=known.recognised,
             missing=known.missing,
             unmapped=known.unmapped,
-            dropped=page.dropped + known.left_out + sum(one.samples for one in broken),
-            totals=totals,
+            dropped=page.dropped + known.left_out + sum(one.samples - len(one.points) for one in broken) + len(lost),
+            totals={name: sum(found) for name, found in shown.items() if isfinite(sum(found))},
         )
 
     def _plan(self, series: tuple[Series, ...], engine: Engine, model: str | None) -> Plan:

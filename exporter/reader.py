@@ -159,6 +159,9 @@ class Reader:
     async def _read_model(  # noqa: PLR0913, PLR0917 - what one model's reading depends on
         self, engine: Engine, router: Router, origin: Origin, model: str, state: State, deadline: float
     ) -> Served:
+        if state is State.BROKEN:
+            said = ScrapeError(Reason.INCOMPLETE, f"{router.path} says that it failed, or what we do not know")
+            return Served(model=tamed(model), state=state, error=said)
         if state is not State.READY:
             return Served(model=tamed(model), state=state)
         query = router.query(model)
@@ -282,11 +285,13 @@ def _foreign(page: Page, engine: Engine) -> ScrapeError:
         return ScrapeError(
             Reason.INCOMPLETE, f"a page of {other.title}, not of {engine.title}: correct engine in fleet.yml"
         )
-    if any(series.name in engine.switched_off for series in page.series):
+    if not page.dropped and any(series.name in engine.switched_off for series in page.series):
         return ScrapeError(Reason.INCOMPLETE, f"metrics are switched off: {engine.switch_on}", state=State.DISABLED)
     if not page.series and not engine.required:
         return ScrapeError(
             Reason.INCOMPLETE, f"the page is empty: {engine.title} writes nothing before its first request"
         )
     what = "the page is empty" if not page.series else "a page without the series that every version provides"
+    if page.dropped:
+        what = f"{what}, {page.dropped} samples left out since a value is no number or a label no UTF-8"
     return ScrapeError(Reason.INCOMPLETE, f"{what}: is this {engine.title}?")

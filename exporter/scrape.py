@@ -166,13 +166,15 @@ async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
     async for received in response.content.iter_any():
         data = received
         while data:
+            if decoder and decoder.eof:
+                decoder = _gunzip()  # gzip may come in several members, which together are the body
             part = decoder.decompress(data, min(_STEP, limit + 1 - size)) if decoder else data
             parts.append(part)
             size += len(part)
             if size > limit:
                 response.close()
                 raise ScrapeError(Reason.SIZE, f"the body is larger than {limit // 2**20} MiB")
-            data = decoder.unconsumed_tail if decoder else b""
+            data = (decoder.unused_data or decoder.unconsumed_tail) if decoder else b""
             if data:
                 await sleep(0)  # a few bytes may unpack to megabytes; others get a turn in between
     if decoder and not decoder.eof:
@@ -184,8 +186,12 @@ def _decoder(encoding: str) -> "zlib._Decompress | None":
     if encoding in {"", "identity"}:
         return None
     if encoding in {"gzip", "x-gzip", "deflate"}:
-        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # 32: take zlib's header or gzip's
+        return _gunzip()
     raise ScrapeError(Reason.ENCODING, f"Content-Encoding {encoding[:40]!r} was not asked for and cannot be read")
+
+
+def _gunzip() -> "zlib._Decompress":
+    return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # 32: take zlib's header or gzip's
 
 
 def _translated(error: Exception, path: str) -> ScrapeError:  # noqa: PLR0911 - one line for each kind
@@ -212,4 +218,6 @@ def _translated(error: Exception, path: str) -> ScrapeError:  # noqa: PLR0911 - 
 
 
 def _strerror(error: aiohttp.ClientConnectorError) -> str:
-    return os.strerror(error.errno) if error.errno else type(error.os_error).__name__
+    if error.errno is not None and error.errno > 0:  # below 0 are those of name resolution
+        return os.strerror(error.errno)
+    return type(error.os_error).__name__

@@ -27,6 +27,7 @@ __all__ = ["AbandonedError", "Outcome", "Stages", "Watch"]
 
 _log = logging.getLogger(__name__)
 _NAMED = 10  # unmapped names on the landing page
+_LONGEST = 600  # characters of a sentence, which may repeat what an engine says
 _GRACE = 0.05  # seconds; a scrape that is out of time says so itself, and counts it
 _ANSWERING = (State.READY, State.LOADING, State.SLEEPING)
 """Of a router's models, the first of these states that one has is the router's."""
@@ -48,7 +49,10 @@ class Stages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The result of one scrape: the page to answer, and a summary for people. `at` is Unix time."""
+    """The result of one scrape: the page to answer, and a summary for people. `at` is Unix time.
+
+    `ran_out` tells that the time was over before the engine answered.
+    """
 
     page: str
     model: str
@@ -58,6 +62,7 @@ class Outcome:
     at: float
     duration: float
     sentence: str = ""
+    ran_out: bool = False
     running: float | None = None
     waiting: float | None = None
     notes: tuple[str, ...] = ()
@@ -74,6 +79,7 @@ class Watch:
     _errors: Counter[Reason] = field(default_factory=Counter)
     _dropped: int = 0
     _started: float = 0.0
+    _budget: float = 0.0
     _task: asyncio.Task[Outcome] | None = None
     _reader: Reader = field(init=False)
 
@@ -87,19 +93,29 @@ class Watch:
         )
 
     async def look(self, budget: float) -> Outcome:
-        """Answer the outcome of a scrape that is at most `min_interval` old, within `budget` seconds."""
+        """Answer the outcome of a scrape that is at most `min_interval` old, within `budget` seconds.
+
+        A scrape that ran out of time is not shared with who has more of it: an impatient reader costs itself only.
+        """
         now = asyncio.get_running_loop().time()
-        if self._task is None or (self._task.done() and now - self._started >= self.min_interval):
-            self._started = now
+        if self._task is None or (self._task.done() and self._is_over(self._task, now, budget)):
+            self._started, self._budget = now, budget
             self._task = asyncio.create_task(self._scrape(now + budget))
-        task = self._task
+        task, tried = self._task, self._budget
         await asyncio.wait({task}, timeout=budget + _GRACE)
         if task.cancelled():
             raise AbandonedError(f"the scrape of {self.replica.name} was abandoned: the exporter is stopping")
         if task.done():
-            return task.result()
+            left = now + budget - asyncio.get_running_loop().time()
+            return await self.look(left) if task.result().ran_out and left > tried else task.result()
         late = ScrapeError(Reason.TIMEOUT, "another reader's scrape is still waiting for the engine")
         return self._failed(late, budget, time.time())
+
+    def _is_over(self, done: asyncio.Task[Outcome], now: float, budget: float) -> bool:
+        """Tell whether what came of a scrape is not to be shared with a reader who comes now."""
+        if now - self._started >= self.min_interval or done.cancelled():
+            return True
+        return budget > self._budget and done.result().ran_out
 
     def abandon(self) -> None:
         """End a running scrape; those who wait for it are told so."""
@@ -109,7 +125,7 @@ class Watch:
     async def _scrape(self, deadline: float) -> Outcome:
         at, start = time.time(), time.perf_counter()
         try:
-            found = await self._reader.read(deadline)
+            found = await self._read(deadline)
         except ScrapeError as error:
             self._reader.forget()
             self._errors[error.reason] += 1
@@ -125,6 +141,18 @@ class Watch:
             )
         self.last = outcome
         return outcome
+
+    async def _read(self, deadline: float) -> Found:
+        """Read; whatever an engine does, it costs its own page only, and the log tells once what we did not foresee."""
+        try:
+            return await self._reader.read(deadline)
+        except ScrapeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one replica must not cost its reader an answer
+            sentence = f"reading the page failed in an unforeseen way ({type(error).__name__}): see the log"
+            if self.last is None or self.last.sentence != sentence:
+                _log.exception("replica %s: %s", self.replica.name, sentence)
+            raise ScrapeError(Reason.PARSE, sentence) from None
 
     def _planned(self, state: State) -> tuple[State, float | None]:
         """Answer the state to show and when the drain ends.
@@ -153,7 +181,8 @@ class Watch:
             up=False,
             at=at,
             duration=duration,
-            sentence=str(error),
+            sentence=tamed(str(error), _LONGEST),
+            ran_out=error.reason is Reason.TIMEOUT,
         )
 
     def _succeeded(self, found: Found, duration: float, at: float) -> Outcome:
@@ -178,7 +207,7 @@ class Watch:
             up=any(one.up for one in status.serving),
             at=at,
             duration=duration,
-            sentence="; ".join(f"{one.model}: {one.error}" for one in found.served if one.error is not None),
+            sentence=tamed("; ".join(f"{one.model}: {one.error}" for one in found.served if one.error), _LONGEST),
             running=_total(pages, catalogue.REQUESTS_RUNNING),
             waiting=_total(pages, catalogue.REQUESTS_WAITING),
             notes=tuple(note for one in pages for note in _notes(one)),

@@ -63,7 +63,7 @@ def _state(status: Any) -> State:  # noqa: ANN401 - JSON of a foreign server
     status = status if isinstance(status, dict) else {}
     if status.get("failed") is True:
         return State.BROKEN
-    return _STATES.get(status.get("value"), State.BROKEN)
+    return _STATES.get(str(status.get("value")), State.BROKEN)
 
 
 def _no_name_yet(answers: Answers) -> bool:
@@ -98,10 +98,10 @@ def _slots(slots: Any) -> dict[str, float]:  # noqa: ANN401 - JSON of a foreign 
     numbers = {"/slots:count": float(len(slots))}
     capacity = sum(slot["n_ctx"] for slot in slots if _is_count(slot.get("n_ctx")))
     if capacity > 0:
-        busy = [slot for slot in slots if slot.get("is_processing") is True]
-        used = sum(slot["n_prompt_tokens"] for slot in busy if _is_count(slot.get("n_prompt_tokens")))
         numbers["/slots:n_ctx"] = float(capacity)
-        numbers["/slots:used_ratio"] = used / capacity
+        used = [slot.get("n_prompt_tokens") for slot in slots if slot.get("is_processing") is True]
+        if all(map(_is_count, used)):  # older builds do not tell
+            numbers["/slots:used_ratio"] = sum(used) / capacity
     return numbers
 
 
@@ -115,12 +115,13 @@ def _model(props: dict[str, Any], models: Any) -> str | None:  # noqa: ANN401 - 
 
 
 def _is_count(value: Any) -> bool:  # noqa: ANN401 - JSON of a foreign server
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
 
 
 _BUILD = re.compile(r"b([0-9]{1,9})(?![0-9])")
 _SLEEPS_ON = 11434
 """The first build that was seen to. Who builds it without its history calls it b0 or b1, which tells nothing."""
+_MOST = 2**53
 _MODELS = 64
 """A folder may hold hundreds of models; each costs a dozen series, and a router runs a handful at once."""
 _STATES = {
@@ -190,7 +191,7 @@ ENGINE = Engine(
         is_here=_is_router,
         path="/models",
         models=_models,
-        query=lambda model: f"?model={quote(model, safe='')}&autoload=false",
+        query=lambda model: f"?model={quote(model, safe='', errors='replace')}&autoload=false",
     ),
     is_to_rest=_is_to_rest,
     keep_alive=False,

@@ -1,19 +1,22 @@
 """vLLM, 0.6 to 0.33: one page with everything; names changed at 0.9.2, 0.10.2 and 0.11.0."""
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 
 from exporter import catalogue
 from exporter.dialect import Answers, Engine, Extra, Facts, LabelMap, Merge, Reading, Sleep
 
+_COUNT = re.compile(r"[0-9]{1,15}")
+
 
 def _capacity(labels: Mapping[str, str]) -> float | None:
     """Read the KV cache's size in tokens from the labels of cache_config_info; absent values are printed as None."""
     tokens = labels.get("kv_cache_size_tokens", "")
-    if tokens.isdecimal():
+    if _COUNT.fullmatch(tokens):
         return float(tokens)
     blocks, size = labels.get("num_gpu_blocks", ""), labels.get("block_size", "")
-    return float(int(blocks) * int(size)) if blocks.isdecimal() and size.isdecimal() else None
+    return float(blocks) * float(size) if _COUNT.fullmatch(blocks) and _COUNT.fullmatch(size) else None
 
 
 def _facts(answers: Answers) -> Facts:
