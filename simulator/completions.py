@@ -28,7 +28,7 @@ def parse_completion(body: bytes, *, chat: bool) -> Completion:
     """Read the body of /v1/chat/completions or /v1/completions."""
     try:
         document = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadRequestError(f"the body is not JSON: {error}") from error
     if not isinstance(document, Mapping):
         raise BadRequestError("the body must be a JSON object")

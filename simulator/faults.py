@@ -130,7 +130,7 @@ def _value(fault: str, parameter: Parameter, given: object) -> float | str:
         raise FaultError(f"{expected}, got {value!r}")
     try:
         number = parameter.kind(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise FaultError(f"{expected}, got {value!r}") from None
     if not isinstance(number, int | float) or not parameter.minimum <= number <= parameter.maximum:
         raise FaultError(f"{expected}, got {value!r}")

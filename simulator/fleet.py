@@ -125,7 +125,7 @@ async def _parameters(request: web.Request) -> dict[str, object]:
         return {}
     try:
         document = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _RefusedError(400, f"the parameters are not JSON: {error}") from error
     if not isinstance(document, dict):
         raise _RefusedError(400, f"the parameters must be a JSON object, got {document!r}")

@@ -47,7 +47,7 @@ class Phone:
         try:
             document = json.loads(await request.read())
             messages = parse_webhook(document, receiver=receiver, received_at=self._clock())
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return _refuse(400, f"the body is not JSON: {error}")
         except PayloadError as error:
             return _refuse(400, f"not an Alertmanager webhook: {error}")
@@ -59,7 +59,8 @@ class Phone:
         since = request.query.get("since", "0")
         try:
             after = float(since)
-        except ValueError:
+            int(after)  # neither nan nor inf
+        except (ValueError, OverflowError):
             return _refuse(400, f"since: expected Unix seconds, got {since!r}")
         wanted = {key: request.query[key] for key in ("receiver", "alertname", "status") if key in request.query}
         unknown = [key for key in request.query if key not in (*wanted, "since")]

@@ -63,7 +63,7 @@ class Store:
             self._lines += 1
             try:
                 yield parse_stored(json.loads(line))
-            except (ValueError, PayloadError):
+            except (ValueError, RecursionError, PayloadError):
                 continue  # torn by a crash, or not ours
 
     def _append(self, path: Path, messages: list[Message]) -> None:

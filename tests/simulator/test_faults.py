@@ -314,6 +314,7 @@ def test_everything_can_be_healed_at_once() -> None:
         ("PUT", "/replicas/v/faults/errors", {"share": "many"}, 400, "share must be a number from 0 to 1, got 'many'"),
         ("PUT", "/replicas/v/faults/errors", [1], 400, "must be a JSON object"),
         ("PUT", "/replicas/v/faults/full_kv", {"blocks": 3}, 400, "blocks must be from 32"),
+        ("PUT", "/replicas/v/faults/full_kv", {"blocks": float("inf")}, 400, "must be a number from 0 to inf, got inf"),
         ("PUT", "/replicas/v/faults/rename_metric", {"from": "a"}, 400, "needs the parameter 'to'"),
         (
             "PUT",

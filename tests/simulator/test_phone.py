@@ -134,7 +134,11 @@ def test_messages_can_be_filtered(query: str, names: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("query", "said"),
-    [("?since=yesterday", "since: expected Unix seconds, got 'yesterday'"), ("?name=x", "unknown filter 'name'")],
+    [
+        ("?since=yesterday", "since: expected Unix seconds, got 'yesterday'"),
+        ("?since=nan", "since: expected Unix seconds, got 'nan'"),
+        ("?name=x", "unknown filter 'name'"),
+    ],
 )
 def test_a_filter_that_cannot_work_is_refused(query: str, said: str) -> None:
     async def scenario(client: Client) -> Json:
@@ -149,6 +153,7 @@ def test_a_filter_that_cannot_work_is_refused(query: str, said: str) -> None:
         ("pager", notification(), 404, "there is no receiver 'pager'; there are page, ticket, heartbeat"),
         ("page", b"{", 400, "the body is not JSON"),
         ("page", b"\xff\xfe", 400, "the body is not JSON"),
+        ("page", b"[" * 200_000, 400, "the body is not JSON"),
         ("page", [], 400, "the body: expected an object, got list"),
         ("page", {"alerts": []}, 400, "groupKey: expected text, got nothing"),
         ("page", {"groupKey": "g"}, 400, "alerts: expected a list, got nothing"),
@@ -202,6 +207,12 @@ def test_a_torn_last_line_costs_only_that_line(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     assert [message["alertname"] for message in on_phone(go_on, path)] == ["C", "A"]
     assert [message["alertname"] for message in on_phone(Client.messages, path)] == ["C", "A"]
+
+
+def test_a_line_that_nobody_could_have_written_keeps_no_phone_from_starting(tmp_path: Path) -> None:
+    path = tmp_path / "phone.jsonl"
+    path.write_bytes(b"[" * 200_000 + b"\n\xff\x00\nnull\n")
+    assert on_phone(Client.messages, path) == []
 
 
 def test_the_file_stays_bounded(tmp_path: Path) -> None:
