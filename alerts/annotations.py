@@ -10,7 +10,7 @@ from typing import TypeVar
 from exporter.catalogue import MODEL, REPLICA, Label
 from exporter.objectives import Objectives, Slos
 from prometheus.partition import partition
-from prometheus.promql import Expr, Matcher
+from prometheus.promql import Expr, Matcher, quoted
 
 __all__ = [
     "MODEL_NAME",
@@ -33,9 +33,9 @@ MODEL_NAME = f"{{{{ $labels.{MODEL.name} }}}}"
 REPLICA_NAME = f"{{{{ $labels.{REPLICA.name} }}}}"
 
 
-def percentage(share: Expr, *, otherwise: str) -> str:
+def percentage(share: Expr, *, otherwise: str, decimals: int = 0) -> str:
     """Look up a share of 0 to 1 when the alert fires and print it as a percentage, or `otherwise` if there is none."""
-    shown = '{{ . | first | value | printf "%.0f%%" }}'
+    shown = f'{{{{ . | first | value | printf "%.{decimals}f%%" }}}}'
     return f"{{{{ with {_query(share * 100, MODEL)} }}}}{shown}{{{{ else }}}}{otherwise}{{{{ end }}}}"
 
 
@@ -65,15 +65,10 @@ def _query(expr: Expr, of: Label) -> str:
 
 
 def choose(slos: Slos, setting: Callable[[Objectives], Value], show: Callable[[Value], str]) -> str:
-    """Print a setting of the alert's model."""
+    """Print a setting of the alert's model. Templates quote as PromQL does, both being Go's way."""
     default, *others = partition(slos, setting)
-    branches = [(part, " ".join(_go_text(model) for model in part.matchers[0].values)) for part in others]
+    branches = [(part, " ".join(map(quoted, part.matchers[0].values))) for part in others]
     text = show(default.value)
     for part, models in reversed(branches):
         text = f"{{{{ if eq $labels.{MODEL.name} {models} }}}}{show(part.value)}{{{{ else }}}}{text}{{{{ end }}}}"
     return text
-
-
-def _go_text(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

@@ -8,7 +8,7 @@ from alerts.model import Alert, AlertGroup, AlertRule, Louder, Severity
 from alerts.objectives import BUDGET_LEFT, EXHAUSTION
 from exporter.catalogue import MODEL, SLO
 from exporter.fleet import Fleet
-from exporter.objectives import LatencyObjective, Objectives, RatioObjective
+from exporter.objectives import LatencyObjective, Objectives, RatioObjective, Slos
 from prometheus.indicators import AVAILABILITY, GOODPUT, ITL_INDICATOR, TTFT_INDICATOR, Indicator
 from prometheus.promql import Matcher, number_text
 from prometheus.windows import TILE, duration_text
@@ -24,10 +24,16 @@ def _promise(indicator: Indicator, objectives: Objectives) -> str:
     return share
 
 
+def _decimals(indicator: Indicator, slos: Slos) -> int:
+    """Return one decimal more than the promises have: 99.86 % beside a promise of 99.9 % must not read 100 %."""
+    promised = (indicator.objective(objectives) for objectives in (slos.default, *slos.models.values()))
+    return 1 + max(len(number_text(share * 100).partition(".")[2]) for share in promised)
+
+
 def _description(indicator: Indicator, fleet: Fleet) -> str:
     """Say how many requests meet the objective now, what was promised, and what is left of the budget."""
     good, total = (of(TILE).select(THIS_MODEL) for of in (indicator.good, indicator.total))
-    now = percentage(good / total.compare(">", 0), otherwise="no requests")
+    now = percentage(good / total.compare(">", 0), otherwise="no requests", decimals=_decimals(indicator, fleet.slos))
     left, time = (of.select(Matcher.equal(SLO, indicator.slo), THIS_MODEL) for of in (BUDGET_LEFT, EXHAUSTION))
     budget = percentage(left.call("clamp_min", 0), otherwise="an unknown part")
     pace = duration(time, before=", gone in ", after=" at the pace of the last hour")

@@ -1,14 +1,18 @@
 """What an alert says to a person, with numbers, in promtool."""
 
 import subprocess
+from decimal import Decimal
 from pathlib import Path
 
 import yaml
 
 from alerts.catalogue import ALERTS
+from alerts.catalogue import alert as entry
 from alerts.model import Severity
 from alerts.render import artefacts as alert_files
 from exporter.catalogue import STATE
+from exporter.fleet import Fleet
+from exporter.objectives import Objectives, RatioObjective, Slos
 from prometheus.deployment import COMPOSE, Deployment
 from prometheus.render import artefacts as prometheus_files
 from running.tools import Tool
@@ -53,7 +57,7 @@ EXPECTED = {
         *_late(
             MODEL,
             BOARD,
-            "Good in the last 5m: 75%; objective: 99.9% within 800ms."
+            "Good in the last 5m: 75.00%; objective: 99.9% within 800ms."
             " The error budget burns 250.0 times faster than it lasts;"
             " 0% of the 28d budget is left, gone in 0s at the pace of the last hour.",
         ),
@@ -134,6 +138,24 @@ def test_an_alert_says_what_which_model_and_how_bad(promtools: Tool, tmp_path: P
     test = tmp_path / "test.yml"
     test.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
     result = subprocess.run([promtools.path, "test", "rules", test], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_what_was_reached_is_told_finer_than_what_was_promised() -> None:
+    promised = Slos(default=Objectives(availability=RatioObjective(objective=Decimal("0.9999"))))
+    told = entry("LLMAvailabilityBudgetBurn").description(Fleet(replicas=(), slos=promised))
+    assert 'printf "%.3f%%"' in told
+    assert "objective: 99.99%." in told
+
+
+def test_a_name_of_two_lines_is_one_string_in_a_template(promtools: Tool, tmp_path: Path) -> None:
+    own = Objectives(availability=RatioObjective(objective=Decimal("0.9")))
+    files = alert_files(Fleet(replicas=(), slos=Slos(models={'a\nb"{{\\': own})), Deployment())
+    for path, text in files.items():
+        if "/rules/" in path:
+            (tmp_path / Path(path).name).write_text(text, encoding="utf-8")
+    rules = sorted(tmp_path.glob("*.yml"))
+    result = subprocess.run([promtools.path, "check", "rules", *rules], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
 
 

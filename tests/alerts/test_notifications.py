@@ -92,6 +92,11 @@ def test_one_alert_says_what_which_model_how_bad_and_where_to_look(oncall: OnCal
     assert sent.webhook["alerts"][0]["annotations"] == ANNOTATIONS
 
 
+def test_a_silence_for_alerts_about_no_model_leaves_those_about_models_alone(oncall: OnCall) -> None:
+    sent = oncall.page(alert("LLMReplicaDown", replica="a"))
+    assert sent.slack["text"].splitlines()[-1] == silence(oncall, "alertname%3D%22LLMReplicaDown%22%2Cmodel%3D%22%22")
+
+
 def test_two_alerts_with_different_texts_are_both_readable(oncall: OnCall) -> None:
     texts = [{**ANNOTATIONS, "summary": f"replica {name} is down", "description": f"{name} failed"} for name in "ab"]
     sent = oncall.page(*(alert("Two", text, replica=text["summary"]) for text in texts))
