@@ -33,7 +33,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def _answer(arguments: argparse.Namespace) -> str:
     if arguments.command == "export":
         return documents.write(_FORMATS[arguments.format](load(arguments.fleet)))
-    text = arguments.file.read_text(encoding="utf-8")
+    try:
+        text = arguments.file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise FleetError(f"{arguments.file}: expected UTF-8 text: {error}") from error
     return documents.write([{"slos": imported.section(text, arguments.file.name)}])
 
 
@@ -41,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     try:
         sys.stdout.write(_answer(_arguments(argv)))
-    except (FleetError, OSError, UnicodeDecodeError) as error:
+    except (FleetError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0

@@ -5,7 +5,7 @@ and is written as one: as a float it would bring its error along.
 """
 
 from collections.abc import Hashable, Iterable
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import yaml
@@ -45,7 +45,10 @@ class _Loader(yaml.SafeLoader):
 
 
 def _exact(_: yaml.SafeLoader, node: yaml.ScalarNode) -> Decimal:
-    return Decimal(str(node.value).replace("_", "").replace(".inf", "Infinity").replace(".nan", "NaN"))
+    try:
+        return Decimal(str(node.value).replace("_", ""))
+    except InvalidOperation:
+        raise yaml.MarkedYAMLError(problem=f"{node.value} is no plain number", problem_mark=node.start_mark) from None
 
 
 _Loader.add_constructor("tag:yaml.org,2002:float", _exact)
@@ -60,8 +63,10 @@ def read(text: str, file: str) -> tuple[Node, ...]:
     """Read documents; each knows its number and what it is. Raises FleetError for what is no YAML."""
     try:
         values = [value for value in yaml.load_all(text, Loader=_Loader) if value is not None]
-    except (yaml.YAMLError, ArithmeticError) as error:
+    except yaml.YAMLError as error:
         raise FleetError(f"{file}: not YAML: {error}") from error
+    except RecursionError:
+        raise FleetError(f"{file}: not OpenSLO: nested too deeply") from None
     return tuple(Node(value=value, file=f"{file}: {_called(value, n)}") for n, value in enumerate(values, start=1))
 
 

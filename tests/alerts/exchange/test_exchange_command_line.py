@@ -43,3 +43,24 @@ def test_sloth_gets_a_document_per_model(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_refusal_is_a_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 1
     assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("document", "sentence"),
+    [
+        (b"target: .nan", "not YAML: .nan is no plain number"),
+        (b"target: -.inf", "not YAML: -.inf is no plain number"),
+        (b"target: 1:30.5", "not YAML: 1:30.5 is no plain number"),
+        (b"[" * 100_000, "not OpenSLO: nested too deeply"),
+        (b"\xff\xfe", "expected UTF-8 text"),
+    ],
+    ids=["not a number", "infinity", "base 60", "deep", "binary"],
+)
+def test_a_file_that_is_no_openslo_is_named(
+    document: bytes, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.yml").write_bytes(document)
+    assert main(["import", str(tmp_path / "x.yml")]) == 1
+    said = capsys.readouterr().err
+    assert "x.yml: " in said
+    assert sentence in said
