@@ -1,7 +1,7 @@
 """Normalise: a parsed page -> samples of the catalogue. Pure, but for the memory of plans for shapes seen before."""
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -19,8 +19,9 @@ from exporter.shape import prefix_of, shape
 __all__ = ["Normalised", "Normaliser", "recognise", "together"]
 
 _MANY = 20_000  # series; a plan for more would take more memory than it saves time, and sixteen ranks have 7,000
-_REMEMBERED = 2**19
-"""Series in all remembered plans: enough for a thousand vLLM replicas of which no two have the same labels."""
+_REMEMBERED = 2**26
+"""Characters of series in all remembered plans: a thousand vLLM replicas of which no two have the same labels."""
+_PLAN = 2_000  # characters that stand for what every plan takes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,7 @@ class Normaliser:
 
     @property
     def size(self) -> int:
-        """How many series the remembered plans are for."""
+        """How many characters of series the remembered plans are for."""
         return self._size
 
     def normalise(self, page: Page, engine: Engine, model: str | None) -> Normalised:
@@ -90,13 +91,17 @@ class Normaliser:
             known = plan(shape(series, engine, model), self._layouts, self._slos)
             if len(series) <= _MANY:
                 self._plans[key] = known
-                self._size += len(series)
+                self._size += _size(series)
             while self._size > _REMEMBERED:
                 (oldest, *_), _ = self._plans.popitem(last=False)
-                self._size -= len(oldest)
+                self._size -= _size(oldest)
         else:
             self._plans.move_to_end(key)
         return known
+
+
+def _size(series: Iterable[Series]) -> int:
+    return _PLAN + sum(one.size for one in series)
 
 
 def together(pages: Sequence[Normalised]) -> str:

@@ -24,7 +24,8 @@ from exporter.openmetrics import read as read_openmetrics
 
 __all__ = ["Page", "Parser", "Series"]
 
-_REMEMBERED = 100_000  # line beginnings; a fleet of one engine and model needs some hundreds
+_REMEMBERED = 2**24
+"""Characters of lines, some 100,000 lines; a fleet of one engine and model needs some hundreds."""
 MOST_LINES = 50_000
 """Sixteen ranks of vLLM have 10,000; memory, and the time that others wait for it to be tidied, grow with the lines."""
 _CRLF = re.compile(r"\r+\n")  # more than one \r where a page was converted twice
@@ -38,6 +39,11 @@ class Series:
     name: str
     labels: Mapping[str, str]
 
+    @property
+    def size(self) -> int:
+        """How many characters it takes."""
+        return len(self.name) + sum(len(key) + len(value) for key, value in self.labels.items())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
@@ -48,13 +54,14 @@ class Page:
     dropped: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Format:
     """A grammar, and the line beginnings and comments that it has accepted."""
 
     read: Callable[[list[str], int], Sample | Mark]
     beginnings: dict[str, Series] = field(default_factory=dict)
     comments: set[str] = field(default_factory=set)
+    size: int = 0
 
     def known(self, lines: list[str]) -> tuple[list[Series], list[str], int] | None:
         """Answer what `Parser._read` would if every line of the page is known, as on most pages; else None."""
@@ -71,12 +78,18 @@ class _Format:
                 return None
         return series, texts, 0
 
-    def is_full(self) -> bool:
-        return max(len(self.beginnings), len(self.comments)) > _REMEMBERED
+    def remember(self, beginning: str, series: Series) -> None:
+        self.beginnings[beginning] = series
+        self.size += len(beginning)
+
+    def remember_comment(self, line: str) -> None:
+        self.comments.add(line)
+        self.size += len(line)
 
     def forget(self) -> None:
         self.beginnings.clear()
         self.comments.clear()
+        self.size = 0
 
 
 class Parser:
@@ -84,6 +97,7 @@ class Parser:
 
     def __init__(self) -> None:
         self._series: dict[tuple[str, frozenset[tuple[str, str]]], Series] = {}
+        self._size = 0
         self._text = _Format(read=textformat.read)
         self._openmetrics = _Format(read=read_openmetrics)
 
@@ -94,6 +108,7 @@ class Parser:
         found = self._series.get(identity)
         if found is None:
             found = self._series[identity] = Series(name=name, labels=present)
+            self._size += found.size
         return found
 
     def parse(self, body: bytes, *, openmetrics: bool = False) -> Page:
@@ -146,7 +161,7 @@ class Parser:
                 elif entry is Mark.UNUSABLE:
                     dropped += 1
                 elif entry is Mark.COMMENT:
-                    comments.add(line)
+                    page_format.remember_comment(line)
                 else:
                     break
         return series, texts, dropped
@@ -154,13 +169,14 @@ class Parser:
     def _remembered(self, sample: Sample, page_format: _Format) -> Series:
         found = self.series(sample.name, sample.labels)
         if sample.beginning:
-            page_format.beginnings[sample.beginning] = found
+            page_format.remember(sample.beginning, found)
         return found
 
     def _forget_when_full(self) -> None:
         """Start anew when label values without limit have filled the memory; pages are then read by the grammar."""
-        if len(self._series) > _REMEMBERED or self._text.is_full() or self._openmetrics.is_full():
+        if max(self._size, self._text.size, self._openmetrics.size) > _REMEMBERED:
             self._series.clear()
+            self._size = 0
             self._text.forget()
             self._openmetrics.forget()
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import resource
+import tracemalloc
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -120,10 +121,13 @@ def test_a_name_that_is_no_text_breaks_no_page() -> None:
 
 def test_plans_are_forgotten_by_their_size_not_their_number() -> None:
     parser, normaliser = Parser(), Normaliser(Slos())
+    sizes = []
     for scrape in range(60):
-        page = "".join(f'vllm:num_requests_running{{model_name="{scrape}-{at}"}} 1\n' for at in range(10_000))
+        page = "".join(f'vllm:num_requests_running{{model_name="{scrape}-{at:0200}"}} 1\n' for at in range(10_000))
         normaliser.normalise(parser.parse(page.encode()), ENGINES["vllm"], None)
-    assert normaliser.size <= 2**19
+        sizes.append(normaliser.size)
+    assert max(sizes) <= 2**26
+    assert sizes[-1] < len(sizes) * sizes[0], "something was forgotten"
 
 
 def test_too_few_open_files_are_said_and_how_to_have_more(caplog: pytest.LogCaptureFixture) -> None:
@@ -147,3 +151,18 @@ def test_too_few_open_files_are_said_and_how_to_have_more(caplog: pytest.LogCapt
     assert record.message.startswith(
         "300 replicas may need 1000 open files and 999 are allowed: raise it (ulimit -n 1000;"
     )
+
+
+@pytest.mark.parametrize("line", ["# {at} {long}", 'vllm:new{{y="{at} {long}"}} 1'])
+def test_lines_without_end_are_forgotten_by_their_size_not_their_number(line: str) -> None:
+    parser = Parser()
+    tracemalloc.start()
+    try:
+        sizes = []
+        for at in range(300):
+            parser.parse(line.format(at=at, long="z" * 200_000).encode())
+            sizes.append(tracemalloc.get_traced_memory()[0])
+        assert max(sizes) < 2**26
+        assert sizes != sorted(sizes), "something was forgotten"
+    finally:
+        tracemalloc.stop()

@@ -252,7 +252,7 @@ def test_an_older_llama_server_without_cached_tokens_has_no_prefix_cache_numbers
 
 
 def test_plans_are_made_once_per_shape_and_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exporter.normalise._REMEMBERED", 3)
+    monkeypatch.setattr("exporter.normalise._REMEMBERED", 3 * 2_100)
     parser, normaliser = Parser(), Normaliser(Slos())
     for index in range(10):
         page: Page = parser.parse(f'vllm:num_requests_running{{model_name="m{index}"}} 1\n'.encode())
