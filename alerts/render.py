@@ -7,7 +7,7 @@ from `alerts/templates`; everything else is pure.
 from collections.abc import Iterator
 from pathlib import Path
 
-from alerts import objectives
+from alerts import evidence, objectives
 from alerts.annotations import MODEL_NAME
 from alerts.catalogue import GROUPS
 from alerts.model import Alert, AlertGroup, AlertRule
@@ -27,6 +27,7 @@ def artefacts(fleet: Fleet, deployment: Deployment) -> dict[str, str]:
     """Return the files of this stage: path from the root -> text."""
     return {
         "alerts/generated/rules/objectives.yml": rules_text(objectives.groups(fleet.slos), deployment.scale),
+        "alerts/generated/rules/trust.yml": rules_text(evidence.groups(fleet.slos), deployment.scale),
         **{
             f"alerts/generated/rules/{group.name}.yml": yaml_text({"groups": [_group(group, fleet, deployment)]})
             for group in GROUPS

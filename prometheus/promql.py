@@ -246,12 +246,6 @@ class Expr:
         parts = (f"{number_text(left)} - ", *_operand(self, _BINDING["-"] + 1))
         return Expr(parts=parts, labels=self.labels, binding=_BINDING["-"])
 
-    def __rtruediv__(self, left: Decimal | int) -> "Expr":
-        """Divide a number by every sample."""
-        self._refuse_counter("/")
-        parts = (f"{number_text(left)} / ", *_operand(self, _BINDING["/"] + 1))
-        return Expr(parts=parts, labels=self.labels, binding=_BINDING["/"])
-
     def minimum(self, other: "Expr") -> "Expr":
         """Take the smaller sample of both sides, which PromQL has no function for."""
         return self.compare("<=", other).union(other)
@@ -280,6 +274,16 @@ class Expr:
         word = f" * on ({', '.join(label.name for label in on)}) group_left () "
         parts = (*_operand(info, binding), word, *_operand(self, binding + 1))
         return Expr(parts=parts, labels=info.labels, binding=binding)
+
+    def above(self, limit: "Expr", on: tuple[Label, ...]) -> "Expr":
+        """Keep the samples above the limit that agrees in the labels named, of which each value has one limit."""
+        self._refuse_counter(">")
+        self._require(*on)
+        limit._require(*on)  # noqa: SLF001 - of the same class
+        binding = _BINDING[">"]
+        word = f" > on ({', '.join(label.name for label in on)}) group_left () "
+        parts = (*_operand(self, binding), word, *_operand(limit, binding + 1))
+        return Expr(parts=parts, labels=self.labels, binding=binding)
 
     def _binary(self, operator: str, right: "Expr | Number") -> "Expr":
         self._refuse_counter(operator)

@@ -4,6 +4,7 @@ In: the catalogue. Out: `Recorded` series by name, and the rules that record the
 costs the same with three replicas and with a thousand.
 """
 
+from datetime import timedelta
 from decimal import Decimal
 
 from exporter.catalogue import (
@@ -27,26 +28,32 @@ from exporter.catalogue import (
     Metric,
 )
 from prometheus.indicators import AVAILABILITY, ITL_INDICATOR, TTFT_INDICATOR, Indicator
-from prometheus.promql import LE, Expr, Matcher
-from prometheus.series import Recorded, RecordingRule, RuleGroup, buckets, select
-from prometheus.windows import INTERVAL, RECENT, TILE
+from prometheus.promql import LE, Expr, Matcher, Seconds
+from prometheus.series import Recorded, RecordingRule, RuleGroup, buckets, events, select, sums
+from prometheus.windows import INTERVAL, RECENT, SHORT, TILE
 
 __all__ = [
+    "ABORTED_RATE",
     "FINISHED_RATE",
     "GENERATION_TOKEN_RATE",
     "GOODPUT_UPPER",
     "ITL_BUCKETS",
     "ITL_P50",
     "ITL_P95",
+    "KV_CACHE_BUSY",
     "KV_CACHE_MAX",
     "KV_CACHE_MEAN",
     "PREEMPTION_RATE",
+    "PREFIX_CACHE_HIT_RATE",
     "PREFIX_CACHE_HIT_RATIO",
+    "PREFIX_CACHE_QUERY_RATE",
     "PROMPT_TOKEN_RATE",
     "REJECTED_RATE",
     "REPLICAS",
     "REPLICAS_BY_STATE",
     "REPLICAS_READY",
+    "REPLICA_ITL_MEAN",
+    "REPLICA_TTFT_MEAN",
     "REQUEST_RATE",
     "RUNNING",
     "TTFT_BUCKETS",
@@ -57,8 +64,14 @@ __all__ = [
 ]
 
 _PER_MODEL = (MODEL,)
+_HALF_HOUR = SHORT[1]
+_FEWEST_REQUESTS = 20
 _MEDIAN = Decimal("0.5")
 _TAIL = Decimal("0.95")
+_SLOWLY = timedelta(minutes=2)
+"""For what is about days; half of Prometheus' lookback, or the series would blink."""
+
+_MINUTELY = timedelta(minutes=1)
 
 
 def _model(name: str, text: str) -> Recorded:
@@ -73,10 +86,20 @@ REPLICAS = _model("llm_replicas:count", "Replicas of a model, whatever their sta
 RUNNING = _model("llm_requests_running:sum", "Requests being prefilled or decoded now.")
 WAITING = _model("llm_requests_waiting:sum", "Requests in the engines' queues now.")
 KV_CACHE_MEAN = _model("llm_kv_cache_usage_ratio:avg", "Mean share of the KV cache held by running requests, 0 to 1.")
+KV_CACHE_BUSY = _model(
+    "llm_kv_cache_usage_ratio:p95_1d",
+    "Mean share of the KV cache in use that was not exceeded for 95 % of the last day, 0 to 1: that of busy hours.",
+)
 KV_CACHE_MAX = _model("llm_kv_cache_usage_ratio:max", "Share of the KV cache in use on the fullest replica, 0 to 1.")
 PREEMPTION_RATE = _model("llm_preemptions:rate1m", "Preemptions per second, over 1m.")
 PROMPT_TOKEN_RATE = _model("llm_prompt_tokens:rate1m", "Prompt tokens read per second, cached ones included, over 1m.")
 GENERATION_TOKEN_RATE = _model("llm_generation_tokens:rate1m", "Tokens generated per second, over 1m.")
+PREFIX_CACHE_HIT_RATE = _model(
+    "llm_prefix_cache_hit_tokens:rate5m", "Prompt tokens found in the prefix cache per second, over 5m."
+)
+PREFIX_CACHE_QUERY_RATE = _model(
+    "llm_prefix_cache_query_tokens:rate5m", "Prompt tokens looked up in the prefix cache per second, over 5m."
+)
 PREFIX_CACHE_HIT_RATIO = _model(
     "llm_prefix_cache_hits:ratio5m", "Share of looked-up prompt tokens found in the prefix cache over 5m, 0 to 1."
 )
@@ -87,6 +110,20 @@ FINISHED_RATE = Recorded(
 )
 REJECTED_RATE = _model("llm_requests_rejected:rate1m", "Requests turned away per second, over 1m.")
 REQUEST_RATE = _model("llm_requests:rate1m", "Requests finished (aborts included) or turned away per second, over 1m.")
+ABORTED_RATE = _model(
+    "llm_requests_aborted:rate30m",
+    "Requests per second whose client went away, over 30m: those booked so, and those with a first token and no end.",
+)
+REPLICA_TTFT_MEAN = Recorded(
+    name="replica:llm_ttft_seconds:mean30m",
+    labels=(MODEL, REPLICA),
+    help=f"Mean time to first token in seconds, over 30m, where at least {_FEWEST_REQUESTS} requests tell.",
+)
+REPLICA_ITL_MEAN = Recorded(
+    name="replica:llm_itl_seconds:mean30m",
+    labels=(MODEL, REPLICA),
+    help=f"Mean of requests' inter-token latency in seconds, over 30m, of at least {_FEWEST_REQUESTS} requests.",
+)
 TTFT_BUCKETS = Recorded(
     name="model_le:llm_ttft_bucket:rate5m",
     labels=(MODEL, LE),
@@ -112,6 +149,8 @@ def groups() -> tuple[RuleGroup, ...]:
     return (
         RuleGroup(name="load", interval=INTERVAL, rules=_load()),
         RuleGroup(name="work", interval=INTERVAL, rules=_work()),
+        RuleGroup(name="days", interval=_SLOWLY, rules=(_busy_hours(),)),
+        RuleGroup(name="peers", interval=_MINUTELY, rules=(*_means(), _aborted())),
         RuleGroup(name="latency", interval=INTERVAL, rules=(*_latency(), *_goodput())),
     )
 
@@ -130,6 +169,32 @@ def _load() -> tuple[RecordingRule, ...]:
     )
 
 
+def _means() -> tuple[RecordingRule, ...]:
+    return (
+        RecordingRule(recorded=REPLICA_TTFT_MEAN, expr=_mean(TTFT)),
+        RecordingRule(recorded=REPLICA_ITL_MEAN, expr=_mean(TPOT)),
+    )
+
+
+def _mean(metric: Metric) -> Expr:
+    taken, observed = (of(metric).rate(_HALF_HOUR).aggregate("sum", MODEL, REPLICA) for of in (sums, events))
+    enough = (observed * Seconds(span=_HALF_HOUR.span)).compare(">=", _FEWEST_REQUESTS)
+    return taken / enough
+
+
+def _aborted() -> RecordingRule:
+    """Count what nobody counts: vLLM forgets a request whose client is gone, after it has observed its first token."""
+    ended = FINISHED_RATE.select().over_time("avg", _HALF_HOUR.span)
+    begun = TTFT_INDICATOR.total(TILE).select().over_time("avg", _HALF_HOUR.span)
+    vanished = (begun - ended.aggregate("sum", MODEL)).call("clamp_min", 0)
+    booked = FINISHED_RATE.select(Matcher.equal(OUTCOME, "abort")).over_time("avg", _HALF_HOUR.span)
+    return RecordingRule(recorded=ABORTED_RATE, expr=(vanished + booked.aggregate("sum", MODEL)).union(vanished))
+
+
+def _busy_hours() -> RecordingRule:
+    return RecordingRule(recorded=KV_CACHE_BUSY, expr=KV_CACHE_MEAN.select().busiest(_TAIL, timedelta(days=1)))
+
+
 def _replicas(state: str) -> Expr:
     return REPLICAS_BY_STATE.select(Matcher.equal(STATE, state)).aggregate("sum", MODEL)
 
@@ -143,8 +208,13 @@ def _work() -> tuple[RecordingRule, ...]:
         RecordingRule(recorded=PREEMPTION_RATE, expr=_rate(PREEMPTIONS)),
         RecordingRule(recorded=PROMPT_TOKEN_RATE, expr=_rate(PROMPT_TOKENS)),
         RecordingRule(recorded=GENERATION_TOKEN_RATE, expr=_rate(GENERATION_TOKENS)),
+        RecordingRule(recorded=PREFIX_CACHE_HIT_RATE, expr=hits),
+        RecordingRule(recorded=PREFIX_CACHE_QUERY_RATE, expr=queries),
         # Without look-ups there is no ratio, rather than NaN or 0 %.
-        RecordingRule(recorded=PREFIX_CACHE_HIT_RATIO, expr=hits / queries.compare(">", 0)),
+        RecordingRule(
+            recorded=PREFIX_CACHE_HIT_RATIO,
+            expr=PREFIX_CACHE_HIT_RATE.select() / PREFIX_CACHE_QUERY_RATE.select().compare(">", 0),
+        ),
         RecordingRule(recorded=FINISHED_RATE, expr=finished.aggregate("sum", MODEL, OUTCOME)),
         RecordingRule(recorded=REJECTED_RATE, expr=rejected.aggregate("sum", MODEL)),
         RecordingRule(recorded=REQUEST_RATE, expr=finished.union(rejected).aggregate("sum", MODEL)),

@@ -113,7 +113,20 @@ def test_an_alert_says_what_which_model_and_how_bad(promtools: Tool, tmp_path: P
     for name, text in rules.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     groups = [group["name"] for text in rules.values() for group in yaml.safe_load(text)["groups"]]
-    stages = ("indicators", "burn", "budget", "now", "load", "work", "latency", "hardware", "alerts")
+    stages = (
+        "indicators",
+        "burn",
+        "budget",
+        "now",
+        "load",
+        "work",
+        "days",
+        "peers",
+        "latency",
+        "evidence",
+        "hardware",
+        "alerts",
+    )
     document = {
         "rule_files": sorted(rules),
         "evaluation_interval": "1m",

@@ -119,7 +119,7 @@ def test_both_sides_of_an_inhibition_carry_the_labels_that_must_agree() -> None:
     """A label that is missing on both sides counts as equal, so one alert could silence all others without it."""
     rules: Any = alertmanager_config(Oncall(), Deployment())["inhibit_rules"]
     for rule in rules:
-        for label in rule["equal"]:
+        for label in rule.get("equal", ()):
             for side in ("source_matchers", "target_matchers"):
                 assert label == "alertname" or f'{label}!=""' in rule[side]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from alerts import objectives
+from alerts import evidence, objectives
 from exporter.catalogue import METRICS, Kind
 from exporter.objectives import Slos
 from prometheus import hardware, indicators, recording
@@ -21,7 +21,12 @@ _QUOTED = re.compile(r'"[^"]*"')
 
 def known_series() -> set[str]:
     """Answer every series of ours that exists: scraped, recorded, and Prometheus' record of alerts."""
-    groups = (*indicators.groups(Slos()), *recording.groups(), *hardware.groups(), *objectives.groups(Slos()))
+    recorded_by = (indicators, objectives, evidence)
+    groups = (
+        *(group for stage in recorded_by for group in stage.groups(Slos())),
+        *recording.groups(),
+        *hardware.groups(),
+    )
     recorded = {rule.recorded.name for group in groups for rule in group.rules}
     plain = {metric.name for metric in METRICS if metric.kind is not Kind.HISTOGRAM}
     parts = {

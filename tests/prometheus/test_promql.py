@@ -82,7 +82,10 @@ PER_MODEL = FINISHED.rate(TILE).aggregate("sum", MODEL)
         ),
         (RUNNING.absent(timedelta(minutes=1)), "max(absent_over_time(llm_requests_running[1m]))"),
         (RUNNING.median(MODEL), "quantile by (model) (0.5, llm_requests_running)"),
-        (1 / (RUNNING * 2), "1 / (llm_requests_running * 2)"),
+        (
+            RUNNING.above(PER_MODEL * 2, on=(MODEL,)),
+            f"llm_requests_running > on (model) group_left () {PER_MODEL} * 2",
+        ),
         (
             sums(TTFT).rate(TILE) / events(TTFT).rate(TILE),
             "rate(llm_time_to_first_token_seconds_sum[5m]) / rate(llm_time_to_first_token_seconds_count[5m])",
@@ -108,6 +111,8 @@ def test_an_expression_prints_itself_with_the_parentheses_it_needs(expr: Expr, t
         (lambda: buckets(TTFT).quantile(Decimal("0.5")), "hide counter resets"),
         (lambda: FINISHED.changes(timedelta(hours=1)), "hide counter resets"),
         (lambda: RUNNING.resets(timedelta(hours=1)), "resets() needs a raw counter"),
+        (lambda: RUNNING.above(PER_MODEL, on=(REPLICA,)), "no label 'replica'"),
+        (lambda: FINISHED.above(PER_MODEL, on=(MODEL,)), "hide counter resets"),
         (lambda: FINISHED.forecast(timedelta(days=7), timedelta(days=1)), "hide counter resets"),
         (lambda: PER_MODEL.median(REPLICA), "no label 'replica'"),
         (lambda: select(TTFT), "is a histogram"),
