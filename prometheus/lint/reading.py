@@ -3,7 +3,7 @@
 In: text. Out: `Node`, or ExpressionError with the parser's words. The grammar is that of promql-parser, the parser of
 GreptimeDB; it gives no positions, so a second look at the text finds them.
 
-    ExpressionError    Prometheus would refuse the expression
+    ExpressionError    Prometheus would refuse the expression, or it is nested too deeply to be judged
 """
 
 from collections.abc import Callable
@@ -12,7 +12,19 @@ from typing import Any
 import promql_parser as parser
 
 from prometheus.lint.tokens import Cursor
-from prometheus.lint.tree import Aggregate, Binary, Call, Condition, Negation, Node, Number, Selector, Subquery, Text
+from prometheus.lint.tree import (
+    Aggregate,
+    Binary,
+    Call,
+    Condition,
+    Negation,
+    Node,
+    Number,
+    Selector,
+    Subquery,
+    Text,
+    children,
+)
 
 __all__ = ["ExpressionError", "read"]
 
@@ -25,8 +37,12 @@ _OPERATORS = (
 _MANY = ((parser.VectorMatchCardinality.ManyToOne, "left"), (parser.VectorMatchCardinality.OneToMany, "right"))
 
 
+_DEEPEST = 300
+"""Operators and calls around each other; every look at the tree goes down one by one."""
+
+
 class ExpressionError(Exception):
-    """Prometheus would refuse the expression."""
+    """Prometheus would refuse the expression, or nobody could judge it."""
 
 
 def read(text: str) -> Node:
@@ -35,7 +51,21 @@ def read(text: str) -> Node:
         parsed = parser.parse(text)
     except ValueError as error:
         raise ExpressionError(str(error)) from error
-    return _node(parsed, Cursor(text))
+    try:
+        root = _node(parsed, Cursor(text))
+    except RecursionError:
+        root = None
+    if root is None or _depth(root) > _DEEPEST:
+        raise ExpressionError(f"more than {_DEEPEST} operators and calls around each other: record parts of it")
+    return root
+
+
+def _depth(root: Node) -> int:
+    depth = 0
+    level: tuple[Node, ...] = (root,)
+    while level:
+        depth, level = depth + 1, tuple(child for node in level for child in children(node))
+    return depth
 
 
 def _node(parsed: Any, cursor: Cursor) -> Node:  # noqa: ANN401 - the parser's union of classes

@@ -136,3 +136,13 @@ def test_conditions_know_where_they_stand() -> None:
 def test_parentheses_leave_no_trace(text: str, kind: type[Node]) -> None:
     assert type(read(text)) is kind
     assert type(read(f"({text})")) is kind
+
+
+@pytest.mark.parametrize("levels", [301, 5000])
+def test_an_expression_too_deep_to_be_judged_is_refused_in_words(levels: int) -> None:
+    with pytest.raises(ExpressionError, match="more than 300 operators and calls around each other"):
+        read("sum(" * levels + "llm_replica_up" + ")" * levels)
+
+
+def test_an_expression_as_deep_as_hundreds_of_models_make_it_is_read() -> None:
+    assert read(" or ".join(["llm_replica_up"] * 300))
