@@ -11,9 +11,11 @@ from pathlib import Path
 from exporter.document import FleetError
 from exporter.drain_command import add_drain_commands
 from exporter.fleet import Fleet, load
+from exporter.probe import LONGEST
 from exporter.serve import run
 from exporter.service import RUNBOOKS, Options, Service
 from exporter.shard import Shard
+from exporter.storage import StorageError
 from exporter.web import Web
 
 __all__ = ["main"]
@@ -49,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument(
         "--timeout",
-        type=_duration,
+        type=_patience,
         default=10.0,
         metavar="DURATION",
         help="time for a scrape whose reader does not say how long it waits (default: 10s)",
@@ -85,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     check.set_defaults(run=_check)
     scrape = commands.add_parser("scrape", parents=[fleet], help="scrape one replica and print its page")
     scrape.add_argument("name", metavar="NAME", help="name of the replica")
-    scrape.add_argument("--timeout", type=_duration, default=10.0, metavar="DURATION", help="default: 10s")
+    scrape.add_argument("--timeout", type=_patience, default=10.0, metavar="DURATION", help="default: 10s")
     scrape.add_argument("--debug", action="store_true", help="say why, on standard error")
     scrape.set_defaults(run=_scrape)
     add_drain_commands(commands)
@@ -108,8 +110,12 @@ def _serve(asked: argparse.Namespace) -> int:
     host, port = asked.listen
     try:
         run(options, fleet, host, port, web)
+    except StorageError as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return 1
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else error
+        # Errors of name resolution are numbered below 0, and only they say themselves what they mean.
+        reason = os.strerror(error.errno) if error.errno is not None and error.errno > 0 else error.strerror or error
         print(f"cannot serve on {host}:{port}: {reason}; stop what holds it, or give another --listen", file=sys.stderr)  # noqa: T201
         return 1
     return 0
@@ -172,6 +178,12 @@ def _duration(text: str) -> float:
         if number != text and number.replace(".", "", 1).isdecimal():
             return float(number) * factor
     raise argparse.ArgumentTypeError(f"expected a duration such as 500ms, 1s or 2m, got {text!r}")
+
+
+def _patience(text: str) -> float:
+    if not 0 < (duration := _duration(text)) <= LONGEST:
+        raise argparse.ArgumentTypeError(f"expected a duration above 0s and up to {LONGEST:g}s, got {text!r}")
+    return duration
 
 
 if __name__ == "__main__":

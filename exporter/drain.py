@@ -5,6 +5,7 @@ In: marks and their removal. Out: the marker of a replica. Every change is a lin
 
 import asyncio
 import logging
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -43,6 +44,7 @@ class Drains:
         self._clock = clock
         self._marked = _read(self._file, clock() + LONGEST.total_seconds()) if self._file else {}
         self._writing = asyncio.Lock()
+        self._is_on_disk = True
 
     def of(self, name: str) -> Drain | None:
         """Answer the marker of a replica, if it has one whose time is not up."""
@@ -68,12 +70,12 @@ class Drains:
         return there
 
     async def expire(self) -> None:
-        """Forget markers whose time is up."""
+        """Forget markers whose time is up; bring to disk what could not be written before."""
         over = [name for name in self._marked if self.of(name) is None]
         for name in over:
             drain = self._marked.pop(name)
             _log.info("drain of %s ended: its time was up, marked by %s until %s", name, drain.by, drain.end)
-        if over:
+        if over or not self._is_on_disk:
             await self._keep()
 
     async def _keep(self) -> bool:
@@ -81,7 +83,8 @@ class Drains:
             return False
         async with self._writing:
             content = {name: asdict(drain) for name, drain in self._marked.items()}
-            return await asyncio.to_thread(storage.write, self._file, content, lost="drain markers")
+            self._is_on_disk = await asyncio.to_thread(storage.write, self._file, content, lost="drain markers")
+        return self._is_on_disk
 
 
 def _read(file: Path, latest: float) -> dict[str, Drain]:
@@ -98,6 +101,7 @@ def _is_drain(entry: object) -> bool:
         isinstance(entry, Mapping)
         and entry.keys() == {"until", "by"}
         and isinstance(entry["until"], int | float)
-        and entry["until"] > 0
+        and 0 < entry["until"] <= sys.float_info.max
         and isinstance(entry["by"], str)
+        and entry["by"].isprintable()
     )

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 
 __all__ = ["handbook_page"]
 
-_NAME = re.compile(r"[A-Za-z0-9-]+")
+_NAME = re.compile(r"[A-Za-z0-9-]{1,100}")
 _INDEX = "README"
 _LINK_TO_PAGE = re.compile(r'href="(?:runbooks/)?([A-Za-z0-9-]+)\.md(#[^"]*)?"')
 _MARKDOWN = MarkdownIt("commonmark").enable("table")

@@ -6,8 +6,9 @@ A replica that is gone must still be known by its model, else a model that lost 
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from exporter import storage
+from exporter import catalogue, storage
 from exporter.fleet import Replica
+from exporter.tame import tamed
 
 __all__ = ["Identities", "Identity"]
 
@@ -63,9 +64,9 @@ class Identities:
         """Write what is news to disk."""
         if self._file is not None and self._is_news:
             self._is_news = False
-            storage.write(
-                self._file, {name: asdict(one) for name, one in tuple(self._known.items())}, lost="learned models"
-            )
+            content = {name: asdict(one) for name, one in tuple(self._known.items())}
+            if not storage.write(self._file, content, lost="learned models"):
+                self._is_news = True
 
 
 def _read(file: Path) -> dict[str, Identity]:
@@ -78,5 +79,6 @@ def _identity(entry: object) -> Identity | None:
         case {"url": str(url), "models": list(models), "engine": str(engine)} if all(
             isinstance(model, str) for model in models
         ):
-            return Identity(url=url, models=tuple(models), engine=engine)
+            known = engine if engine in catalogue.ENGINE.values else ""  # a later version may have learned another
+            return Identity(url=url, models=tuple(map(tamed, models)), engine=known)
     return None

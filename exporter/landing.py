@@ -112,7 +112,7 @@ def _row(watch: Watch, model: str, drain: Drain | None, now: float) -> _Row:
     last = watch.last
     remarks = ((last.sentence,) if last.sentence else last.notes) if last else ()
     engine = ENGINES.get(last.engine if last else watch.replica.engine or "")
-    age = now - last.at if last else 0.0
+    age = max(0.0, now - last.at) if last else 0.0  # the clock may have been set back
     return _Row(
         name=watch.replica.name,
         href=f"probe?target={quote(watch.replica.name)}",

@@ -18,9 +18,9 @@ from exporter.watch import AbandonedError
 if TYPE_CHECKING:
     from exporter.service import Service
 
-__all__ = ["Probe", "budget"]
+__all__ = ["LONGEST", "Probe", "budget"]
 
-_LONGEST = 60.0  # seconds; no reader may keep a scrape open for longer
+LONGEST = 60.0  # seconds; no reader may keep a scrape open for longer
 _TIMEOUT = "x-prometheus-scrape-timeout-seconds"
 
 
@@ -60,5 +60,5 @@ def budget(header: str | None, default: float) -> float:
         wanted = default
     if not (isfinite(wanted) and wanted > 0):
         wanted = default
-    wanted = min(wanted, _LONGEST)
+    wanted = min(wanted, LONGEST)
     return wanted - min(0.5, 0.2 * wanted)

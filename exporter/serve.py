@@ -13,7 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 from prometheus_client import disable_created_metrics
 
-from exporter import open_files
+from exporter import open_files, storage
 from exporter.fleet import Fleet
 from exporter.server import app
 from exporter.service import Options
@@ -41,7 +41,10 @@ class _Server(uvicorn.Server):
 
 
 def run(options: Options, fleet: Fleet, host: str, port: int, web: Web | None = None) -> None:
-    """Serve until a signal ends it; raise OSError if the address cannot be listened on."""
+    """Serve until a signal ends it.
+
+    Raise OSError if the address cannot be listened on, StorageError if the state directory is not ours alone.
+    """
     disable_created_metrics()  # type: ignore[no-untyped-call] # a third of the series of /metrics, told as start time
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)  # uvicorn acts on it, then gives it back to us: nothing is left to do
@@ -50,7 +53,7 @@ def run(options: Options, fleet: Fleet, host: str, port: int, web: Web | None = 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family, backlog=2048) as listening:
         if options.state_dir is not None:
-            options.state_dir.mkdir(parents=True, exist_ok=True)
+            storage.claim(options.state_dir)  # until the process ends
         application = app(options, fleet, web)
         front = web.front() if web is not None else None
         config = uvicorn.Config(

@@ -1,5 +1,9 @@
-"""Storage: JSON files that outlive a restart. In and out: a mapping; a crash leaves the old file or the new one."""
+"""Storage: JSON files that outlive a restart. In and out: a mapping; a crash leaves the old file or the new one.
 
+StorageError           a directory cannot be used to keep anything; str() is the sentence to show
+"""
+
+import fcntl
 import json
 import logging
 import os
@@ -7,21 +11,52 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["read", "write"]
+__all__ = ["StorageError", "claim", "read", "write"]
 
 _log = logging.getLogger(__name__)
+_failing: set[Path] = set()
+"""Files that could not be written when it was last tried: one warning is enough until it works again."""
+
+
+class StorageError(Exception):
+    """A directory cannot be used to keep anything."""
+
+
+def claim(directory: Path) -> int:
+    """Make a directory, and keep other exporters from it; answer a file descriptor that holds the claim while open.
+
+    Two of them would undo each other's files: each writes all it knows.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise StorageError(f"--state-dir {directory}: expected a directory of ours: {error.strerror}") from None
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        raise StorageError(
+            f"--state-dir {directory}: another exporter uses it; give each exporter a directory of its own"
+        ) from None
+    except OSError as error:  # some network file systems have no locks
+        _log.info("%s cannot be locked (%s): see that no other exporter uses it", directory, error.strerror)
+    return held
 
 
 def read(file: Path, *, without: str) -> dict[str, Any]:
     """Read a mapping; a file that cannot be used is ignored with a warning that says what is started `without`."""
     try:
         stored = json.loads(file.read_text(encoding="utf-8"))
+        if isinstance(stored, dict):
+            return stored
+        kind = "no mapping"
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
-        _log.warning("%s cannot be read (%s): starting without %s", file, type(error).__name__, without)
-        return {}
-    return stored if isinstance(stored, dict) else {}
+        kind = type(error).__name__
+    _log.warning("%s cannot be read (%s): starting without %s", file, kind, without)
+    return {}
 
 
 def write(file: Path, content: Mapping[str, Any], *, lost: str) -> bool:
@@ -34,6 +69,11 @@ def write(file: Path, content: Mapping[str, Any], *, lost: str) -> bool:
             os.fsync(stream.fileno())
         draft.replace(file)
     except OSError as error:
-        _log.warning("%s cannot be written (%s): %s will be lost at a restart", file, error.strerror, lost)
+        if file not in _failing:
+            _log.warning("%s cannot be written (%s): %s will be lost at a restart", file, error.strerror, lost)
+        _failing.add(file)
         return False
+    if file in _failing:
+        _failing.remove(file)
+        _log.info("%s can be written again", file)
     return True

@@ -207,7 +207,8 @@ def test_a_drain_ends_by_itself(serving: tuple[str, Process], folder: Path) -> N
     process.wait_until(lambda: listed(address) == [], "end the drain", seconds=10)
     assert 'state="ready"} 1.0' in probe(address, "vllm-a")
     process.wait_until(lambda: "its time was up" in (folder / "log").read_text(), "say so", seconds=10)
-    assert json.loads((folder / "state" / "drains.json").read_text()) == {}
+    kept = folder / "state" / "drains.json"
+    process.wait_until(lambda: json.loads(kept.read_text()) == {}, "forget it on disk too", seconds=10)
 
 
 def test_changes_are_switched_off_unless_a_token_is_given(engine: str, tmp_path: Path) -> None:

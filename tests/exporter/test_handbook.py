@@ -54,6 +54,8 @@ def test_the_index_lists_runbooks(runbooks: Path) -> None:
     assert 'href="LLMModelDown"' in (handbook_page(runbooks) or "")
 
 
-@pytest.mark.parametrize("name", ["NoSuchAlert", "../secret", "secret/../LLMModelDown", "", ".", "LLMModelDown.md"])
+@pytest.mark.parametrize(
+    "name", ["NoSuchAlert", "../secret", "secret/../LLMModelDown", "", ".", "LLMModelDown.md", "A" * 5000]
+)
 def test_nothing_but_a_runbook_is_served(runbooks: Path, name: str) -> None:
     assert handbook_page(runbooks, name) is None
