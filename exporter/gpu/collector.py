@@ -25,6 +25,7 @@ from exporter.watch import AbandonedError
 __all__ = ["Collector"]
 
 _log = logging.getLogger(__name__)
+_GRACE = 0.1  # seconds; a look that is out of time says so itself, of each source
 
 
 class _Source(Protocol):
@@ -100,6 +101,14 @@ class _Watched:
                 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """What a look came to; `ran_out` tells that the time was over before a source answered."""
+
+    page: str
+    ran_out: bool
+
+
 class Collector:
     """Answers the page; readers within `min_interval` seconds share one look."""
 
@@ -109,8 +118,9 @@ class Collector:
         self._min_interval = min_interval
         self._fleet: Fleet | None = None
         self._watched: dict[tuple[str, str], _Watched] = {}
-        self._task: asyncio.Task[str] | None = None
+        self._task: asyncio.Task[_Look] | None = None
         self._started = 0.0
+        self._budget = 0.0
         self._closing: set[asyncio.Task[None]] = set()
 
     def use(self, fleet: Fleet) -> None:
@@ -125,16 +135,28 @@ class Collector:
             closing.add_done_callback(self._closing.discard)
 
     async def page(self, budget: float) -> str:
-        """Answer the page within `budget` seconds."""
+        """Answer the page within `budget` seconds.
+
+        A look that ran out of time is not shared with who has more of it: an impatient reader makes no card look lost.
+        """
         now = asyncio.get_running_loop().time()
-        if self._task is None or (self._task.done() and now - self._started >= self._min_interval):
-            self._started = now
+        if self._task is None or (self._task.done() and self._is_over(self._task, now, budget)):
+            self._started, self._budget = now, budget
             self._task = asyncio.create_task(self._look(budget))
-        task = self._task
-        await asyncio.wait({task})
+        task, tried = self._task, self._budget
+        await asyncio.wait({task}, timeout=budget + _GRACE)
         if task.cancelled():
             raise AbandonedError("the look at the cards was abandoned: the exporter is stopping")
-        return task.result()
+        if not task.done():
+            raise AbandonedError("another reader's look still waits for a source, longer than this reader does")
+        left = now + budget - asyncio.get_running_loop().time()
+        return await self.page(left) if task.result().ran_out and left > tried else task.result().page
+
+    def _is_over(self, done: "asyncio.Task[_Look]", now: float, budget: float) -> bool:
+        """Tell whether what came of a look is not to be shared with a reader who comes now."""
+        if now - self._started >= self._min_interval or done.cancelled():
+            return True
+        return budget > self._budget and done.result().ran_out
 
     def abandon(self) -> None:
         """End a running look without a result; those who wait for it are told so."""
@@ -145,10 +167,11 @@ class Collector:
         """End every source."""
         await asyncio.gather(*self._closing, *(watched.source.close() for watched in self._watched.values()))
 
-    async def _look(self, budget: float) -> str:
+    async def _look(self, budget: float) -> "_Look":
         assert self._fleet is not None  # noqa: S101 - use() comes before the first request
         told = await asyncio.gather(*(watched.look(budget) for watched in self._watched.values()))
-        return gpu_page(told, self._claims(told))
+        page = gpu_page(told, self._claims(told))
+        return _Look(page=page, ran_out=any(each.failure is Failure.TIMEOUT for each in told))
 
     def _claims(self, told: Iterable[Told]) -> tuple[Claim, ...]:
         assert self._fleet is not None  # noqa: S101 - as above

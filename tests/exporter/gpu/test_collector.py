@@ -1,7 +1,8 @@
 """Sources over time: one that breaks costs nobody else's cards, and what was there is missed."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -10,6 +11,7 @@ from exporter.gpu.collector import Collector
 from exporter.gpu.page import PageReader
 from exporter.gpu.reading import Card, Failure, Reading, Snapshot, Xid
 from exporter.scrape import Scraper
+from exporter.watch import AbandonedError
 
 A, B, PART = Card(gpu="GPU-a"), Card(gpu="GPU-b"), Card(gpu="GPU-a", partition="3")
 FLEET = Fleet(replicas=(), gpus=Gpus(nvml=False, pages={"dcgm": ("http://a:1",), "amd": ("http://b:2",)}))
@@ -97,3 +99,54 @@ def test_readers_at_once_share_one_look() -> None:
             await scraper.close()
 
     assert len(asyncio.run(ask())) == 1, "the duration alone would differ"
+
+
+def test_an_impatient_reader_makes_no_card_look_lost_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def read(self: PageReader, budget: float) -> Snapshot:
+        del self
+        await asyncio.sleep(min(0.2, budget))
+        return seen(A) if budget > 0.2 else Snapshot(failure=Failure.TIMEOUT, sentence="too slow")
+
+    monkeypatch.setattr(PageReader, "read", read)
+    pages = asyncio.run(_looked((1, 1, 5, 5), min_interval=60.0))
+    assert ["\nllm_gpu_collector_up{" in page for page in pages] == [True] * 4
+    assert pages[1] == pages[0], "a look that succeeded is shared with everybody"
+    pages = asyncio.run(_looked((0.01, 5, 5), min_interval=60.0))
+    assert ['llm_gpu_up{gpu="GPU-a"} 1.0' in page for page in pages] == [False, True, True]
+
+
+def test_a_reader_does_not_wait_for_the_look_of_a_more_patient_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def read(self: PageReader, budget: float) -> Snapshot:
+        del self
+        await asyncio.sleep(budget)
+        return Snapshot(failure=Failure.TIMEOUT, sentence="too slow")
+
+    monkeypatch.setattr(PageReader, "read", read)
+
+    async def scenario() -> None:
+        async with _collector(min_interval=60.0) as collector:
+            patient = asyncio.create_task(collector.page(30))
+            await asyncio.sleep(0)
+            with pytest.raises(AbandonedError, match="another reader's look still waits"):
+                await collector.page(0.01)
+            collector.abandon()
+            await asyncio.wait({patient})
+
+    asyncio.run(scenario())
+
+
+async def _looked(budgets: Sequence[float], *, min_interval: float) -> list[str]:
+    async with _collector(min_interval=min_interval) as collector:
+        return await asyncio.gather(*map(collector.page, budgets))
+
+
+@asynccontextmanager
+async def _collector(*, min_interval: float) -> AsyncIterator[Collector]:
+    scraper = Scraper()
+    collector = Collector(scraper, str, min_interval)
+    collector.use(FLEET)
+    try:
+        yield collector
+    finally:
+        await collector.close()
+        await scraper.close()
