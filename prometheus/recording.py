@@ -179,7 +179,7 @@ def _means() -> tuple[RecordingRule, ...]:
 def _mean(metric: Metric) -> Expr:
     taken, observed = (of(metric).rate(_HALF_HOUR).aggregate("sum", MODEL, REPLICA) for of in (sums, events))
     enough = (observed * Seconds(span=_HALF_HOUR.span)).compare(">=", _FEWEST_REQUESTS)
-    return taken / enough
+    return (taken / observed).intersect(enough)
 
 
 def _aborted() -> RecordingRule:

@@ -18,7 +18,9 @@ __all__ = [
     "UP",
 ]
 
-JOB = Label(name="job", help="job of the scrape configuration", values=("replicas", "exporter", "alertmanager"))
+JOB = Label(
+    name="job", help="job of the scrape configuration", values=("replicas", "exporter", "prometheus", "alertmanager")
+)
 INSTANCE = Label(name="instance", help="host:port of a target")
 INTEGRATION = Label(name="integration", help="kind of receiver: webhook, pagerduty, slack and so on")
 

@@ -42,12 +42,14 @@ _HALF_OF_THE_INTERVAL = INTERVAL / 2
 def _blind(_: Fleet) -> Expr:
     """Answer the share of scrapes that fail: of the exporter, or of the replicas through it. Without exporter, all do.
 
-    A replica that is down is no failed scrape: the exporter says so, and other alerts speak.
+    A replica that is down is no failed scrape: the exporter says so, and other alerts speak. A Prometheus that has just
+    started has scraped nobody yet, not even itself.
     """
     exporter, replicas = (
         (1 - _up(job).over_time("avg", _SEEN).aggregate("avg")).compare(">", _MOST) for job in ("exporter", "replicas")
     )
-    return exporter.union(replicas, _up("exporter").absent(_SEEN))
+    gone = _up("exporter").absent(_SEEN).intersect(_up("prometheus").aggregate("max").compare("==", 1))
+    return exporter.union(replicas, gone)
 
 
 def _up(job: str) -> Expr:

@@ -7,6 +7,7 @@ from running.tools import Tool
 from tests.prometheus.promtool import Case, Expect, Rules, run, samples
 
 RULES = Rules(fleet=Fleet(replicas=(Replica(name="a", url="http://127.0.0.1:8000"),)), stages=("alerts-monitoring",))
+ITSELF = 'up{job="prometheus",instance="prometheus:9090"}'
 EXPORTER = 'up{job="exporter",instance="exporter:9801"}'
 
 
@@ -50,10 +51,11 @@ BLIND_CASES = [
         series={EXPORTER: "1 1 1 0 " * 30 + "1x30 0 1x60"} | up("1 1 1 0 " * 30, "1x30 0 1x150"),
         expect=sees(*(f"{second}s" for second in range(60, 1800, 10))),
     ),
-    Case(claim="nobody scrapes an exporter at all", series=up("1x60"), expect=[blind("5m")]),
+    Case(claim="nobody scrapes an exporter at all", series=up("1x60") | {ITSELF: "1x60"}, expect=[blind("5m")]),
+    Case(claim="Prometheus has just started and scraped nobody yet", series={}, expect=sees("30s", "1m", "5m")),
     Case(
         claim="the exporter is taken out of the configuration by mistake",
-        series={EXPORTER: "1x60 stale"} | up("1x60 stale"),
+        series={EXPORTER: "1x60 stale", ITSELF: "1x120"} | up("1x60 stale"),
         expect=[*sees("9m"), blind("11m30s")],
     ),
     Case(

@@ -139,6 +139,14 @@ def ttft(replica: str, seconds: float) -> dict[str, str]:
     return latency(replica, seconds, metric="llm_time_to_first_token_seconds")
 
 
+def mean(at: str, name: str, **seconds: float) -> Expect:
+    return Expect(
+        at=at,
+        expr=f"round({name}, 1e-6)",
+        samples={f'{{{MODEL},replica="{replica}"}}': value for replica, value in seconds.items()},
+    )
+
+
 OUTLIERS = [
     Case(
         claim="three times as slow between tokens as the median, or to the first token",
@@ -146,6 +154,8 @@ OUTLIERS = [
         expect=[
             fires("8m", "LLMReplicaOutlier"),
             fires("20m", "LLMReplicaOutlier", ',replica="a"', ',replica="b"'),
+            mean("20m", "replica:llm_itl_seconds:mean30m", a=0.06, b=0.02, c=0.021),
+            mean("20m", "replica:llm_ttft_seconds:mean30m", a=0.2, b=0.9, c=0.3),
         ],
     ),
     Case(
