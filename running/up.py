@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,6 +22,7 @@ from running.services import Service
 from simulator.config import load_fleet as load_demo
 
 _STOP_SECONDS = supervise.GRACE_SECONDS + 7
+_KEPT = timedelta(days=45)
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
@@ -42,6 +44,7 @@ def up(fleet_file: Path, *, run: Path, time_scale: int) -> None:
         environment = _environment(fleet_file, run) | {
             "PROMETHEUS": str(_tool("prometheus")),
             "ALERTMANAGER": str(_tool("alertmanager")),
+            "PROMETHEUS_RETENTION": os.environ.get("PROMETHEUS_RETENTION") or retention(fleet.slos.window),
         }
         _generate(fleet_file, run / "generated", time_scale)
         commands = services.commands()
@@ -84,6 +87,11 @@ def plan_for(fleet: Fleet) -> Plan:
     if is_demo:
         needed |= {port: f"the simulator's {name}" for port, name in demo_ports.items()}
     return Plan(services=tuple(chosen), ports=needed)
+
+
+def retention(window: timedelta) -> str:
+    """Answer how long Prometheus keeps samples: longer than the SLO window, or the budget forgets its beginning."""
+    return f"{max(_KEPT, window + _KEPT / 3) // timedelta(days=1)}d"
 
 
 def require_free(needed: dict[int, str]) -> None:

@@ -1,5 +1,6 @@
 """What runs is decided by fleet.yml: the simulator only for the demo fleet, the phone for who has no other."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,8 @@ def test_a_machine_without_the_tool_and_without_debian_is_told_what_to_install(
     assert not debian.is_at_hand()
     with pytest.raises(ToolMissingError, match="install Debian's package `prometheus`, or run `make tools`"):
         up.up(ROOT / "fleet.yml", run=tmp_path / "run", time_scale=1)
+
+
+@pytest.mark.parametrize(("window", "kept"), [(1, "45d"), (30, "45d"), (31, "46d"), (90, "105d")])
+def test_samples_are_kept_for_longer_than_the_budget_lasts(window: int, kept: str) -> None:
+    assert up.retention(timedelta(days=window)) == kept
