@@ -1,11 +1,16 @@
 """Objectives: how fast each error budget burns, and how much of it is left.
 
-In: indicators and their objectives. Out: `BUDGET_LEFT`, `EXHAUSTION`, `GOOD_NOW`, `burn(window)`, and their rules.
+In: indicators and their objectives. Out: `BUDGET_LEFT`, `EXHAUSTION`, `GOOD_NOW`, `burn(window)`, `spend(window)`, and
+their rules.
 
     burn rate = share of bad requests / (1 - objective)
+    spend rate = bad requests / usual requests / (1 - objective) = burn rate * how busy the window was
     time to exhaustion = budget left * SLO window / burn rate of the last hour
 
-At burn rate 1 the budget lasts exactly the SLO window. Objectives stay decimals, so the divisor is exact in the rule.
+At rate 1 the budget lasts exactly the SLO window. A budget is a number of requests: the same share of bad ones spends
+more of it in a busy hour than at night, which only the spend rate tells. What is usual is the mean over the part of the
+SLO window that was seen, so a young fleet is measured by what is known of it. Objectives stay decimals, so the divisor
+is exact in the rule.
 """
 
 from decimal import Decimal
@@ -19,9 +24,11 @@ from prometheus.promql import Expr, Matcher, Seconds
 from prometheus.series import Recorded, RecordingRule, RuleGroup
 from prometheus.windows import Window
 
-__all__ = ["BUDGET_LEFT", "ENOUGH_NOW", "EXHAUSTION", "GOOD_NOW", "burn", "groups"]
+__all__ = ["BUDGET_LEFT", "ENOUGH_NOW", "EXHAUSTION", "GOOD_NOW", "SPENDING", "burn", "groups", "spend", "usual"]
 
 _LAST_HOUR = windows.SHORT[-1]
+SPENDING = (_LAST_HOUR, *windows.LONG[1:])
+"""Windows over which the spend rate is recorded."""
 
 BUDGET_LEFT = Recorded(
     name="model:llm_slo_budget_left:ratio",
@@ -50,12 +57,33 @@ def burn(window: Window) -> Recorded:
     )
 
 
+def spend(window: Window) -> Recorded:
+    """Name the recorded spend rate over a window."""
+    return Recorded(
+        name=f"model:llm_slo_spend:rate{window.name}",
+        labels=(MODEL, SLO),
+        help=f"How many times faster than it lasts, with usual traffic, budget was spent over {window.name}.",
+    )
+
+
+def usual(indicator: Indicator, window: Window) -> Recorded:
+    """Name the recorded mean rate of requests over the part of the SLO window that was seen."""
+    return Recorded(
+        name=f"model:llm_{indicator.slo}_total:avg{window.name}",
+        labels=(MODEL,),
+        help=f"{indicator.title}: requests per second that the objective counts, on average over {window.name}.",
+    )
+
+
 def groups(slos: Slos) -> tuple[RuleGroup, ...]:
     """Build the rules for burn rates over every window, and for the budget left over the last one."""
     spans = windows.over(slos.window)
     return (
+        RuleGroup(
+            name="burn-usual", interval=spans[-1].interval, rules=tuple(_usual(each, spans[-1]) for each in INDICATORS)
+        ),
         *(
-            RuleGroup(name=f"burn-{window.name}", interval=window.interval, rules=_burns(slos, window))
+            RuleGroup(name=f"burn-{window.name}", interval=window.interval, rules=_rates(slos, window))
             for window in spans
         ),
         RuleGroup(name="budget", interval=spans[-1].interval, rules=(_budget_left(spans[-1]), _exhaustion(slos))),
@@ -63,10 +91,39 @@ def groups(slos: Slos) -> tuple[RuleGroup, ...]:
     )
 
 
-def _burns(slos: Slos, window: Window) -> tuple[RecordingRule, ...]:
-    return tuple(
+def _rates(slos: Slos, window: Window) -> tuple[RecordingRule, ...]:
+    """Record the burn rate, and over long windows the spend rate."""
+    burns = tuple(
         RecordingRule(recorded=burn(window), expr=_burn(indicator, slos, window), constant={SLO: indicator.slo})
         for indicator in INDICATORS
+    )
+    if window not in SPENDING:
+        return burns
+    spends = (
+        RecordingRule(recorded=spend(window), expr=_spend(indicator, slos, window), constant={SLO: indicator.slo})
+        for indicator in INDICATORS
+    )
+    return (*burns, *spends)
+
+
+def _spend(indicator: Indicator, slos: Slos, window: Window) -> Expr:
+    first, *others = (
+        _per_usual(indicator, window, windows.over(slos.window)[-1], part.matchers) / (Decimal(1) - part.value)
+        for part in partition(slos, indicator.objective)
+    )
+    return first.union(*others)
+
+
+def _per_usual(indicator: Indicator, window: Window, budget: Window, matchers: tuple[Matcher, ...]) -> Expr:
+    """Divide bad requests by usual ones; where none are usual there is no spend rate, rather than infinity."""
+    total, good = (of(window).select(*matchers) for of in (indicator.total, indicator.good))
+    return (total - good) / usual(indicator, budget).select(*matchers).compare(">", 0)
+
+
+def _usual(indicator: Indicator, window: Window) -> RecordingRule:
+    tiles = indicator.total(windows.TILE).select()
+    return RecordingRule(
+        recorded=usual(indicator, window), expr=tiles.over_time("avg", window.span, step=windows.TILE.span)
     )
 
 

@@ -1,5 +1,6 @@
 """Budget: the error budget of a model is in danger. One alert per indicator; fast burns page, slow ones are tickets."""
 
+from datetime import timedelta
 from functools import partial
 
 from alerts.annotations import MODEL_NAME, THIS_MODEL, choose, duration, percentage
@@ -14,6 +15,10 @@ from prometheus.promql import Matcher, number_text
 from prometheus.windows import TILE, duration_text
 
 __all__ = ["GROUP"]
+
+
+_KEEP = timedelta(minutes=5)
+"""Where requests are rare, minutes without a bad one are not the end of it."""
 
 
 def _promise(indicator: Indicator, objectives: Objectives) -> str:
@@ -56,8 +61,8 @@ def _budget_alert(name: str, indicator: Indicator, trouble: str, meaning: str, d
         name=name,
         meaning=meaning,
         rules=tuple(
-            AlertRule(severity=severity, expression=partial(in_danger, indicator, severity))
-            for severity in (Severity.PAGE, Severity.TICKET)
+            AlertRule(severity=severity, expression=partial(in_danger, indicator, severity), keep=keep)
+            for severity, keep in ((Severity.PAGE, _KEEP), (Severity.TICKET, timedelta()))
         ),
         summary=f"{MODEL_NAME}: {trouble}",
         description=partial(_description, indicator),

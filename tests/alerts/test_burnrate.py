@@ -45,7 +45,7 @@ def test_no_rule_waits_for_more_bad_requests_than_there_can_be(objective: Decima
 def test_objectives_are_exact_in_rules() -> None:
     slos = Slos(models={"m": Objectives(availability=RatioObjective(objective=Decimal("0.9999")))})
     text = in_danger(AVAILABILITY, Severity.PAGE, Fleet(replicas=(), slos=slos)).text()
-    assert "14.4\n" in text
+    assert "13.96\n" in text
     assert "00000" not in text
     assert "99999" not in text
 
