@@ -72,6 +72,11 @@ class Web:
                 f"{self._file.name}: tls_server_config: only files can change while the exporter runs;"
                 " restart it for another client_auth_type or TLS version, or to switch TLS on or off"
             )
+        if self.config.users and not config.users:  # perhaps somebody is only half done with writing the file
+            raise FleetError(
+                f"{self._file.name}: basic_auth_users: the last user can only go at a restart:"
+                " until then those who are known stay so"
+            )
 
 
 def _settings(tls: TlsServer | None) -> TlsServer | None:

@@ -14,7 +14,7 @@ from exporter.document import FleetError, Node, read
 
 __all__ = ["TlsServer", "WebConfig", "load_web_config"]
 
-_BCRYPT = re.compile(r"\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}")
+_BCRYPT = re.compile(r"\$2[aby]\$([0-9]{2})\$[./A-Za-z0-9]{53}")
 _COSTS = range(4, 16)
 """A cost of 15 takes seconds for each new password; above it nobody could log in in time."""
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
@@ -68,6 +68,9 @@ def load_web_config(path: Path) -> WebConfig:
     """Read the file; raise FleetError for the first thing that cannot be done as it says."""
     root = read(path)
     parts = root.mapping(optional=("tls_server_config", "http_server_config", "basic_auth_users"))
+    for key in ("tls_server_config", "basic_auth_users"):
+        if key not in parts and key in (root.value or {}):
+            root.child(key).refuse("what protects the exporter, or no such key")
     http = parts["http_server_config"].mapping(optional=tuple(_HTTP_LEFT_OUT)) if "http_server_config" in parts else {}
     if "http2" in http and not http["http2"].truth():
         del http["http2"]
@@ -101,17 +104,19 @@ def _tls(node: Node, base: Path) -> TlsServer:
 
 
 def _client_auth(node: Node) -> ssl.VerifyMode:
-    if node.value in _UNVERIFIED:
+    kind = node.text(f"one of: {', '.join(_CLIENT_AUTH)}")
+    if kind in _UNVERIFIED:
         node.refuse("a type that verifies (OpenSSL takes no certificate that it does not verify)")
-    if node.value not in _CLIENT_AUTH:
+    if kind not in _CLIENT_AUTH:
         node.refuse(f"one of: {', '.join(_CLIENT_AUTH)}")
-    return _CLIENT_AUTH[node.value]
+    return _CLIENT_AUTH[kind]
 
 
 def _version(node: Node) -> ssl.TLSVersion:
-    if node.value not in _VERSIONS:
+    version = node.text(f"one of: {', '.join(_VERSIONS)}")
+    if version not in _VERSIONS:
         node.refuse(f"one of: {', '.join(_VERSIONS)}")
-    return _VERSIONS[node.value]
+    return _VERSIONS[version]
 
 
 def _refuse_left_out(parts: Mapping[str, Node], left_out: Mapping[str, str]) -> None:

@@ -193,6 +193,20 @@ def test_a_file_that_breaks_while_we_serve_changes_nothing(folder: Path, caplog:
     assert "half a k" not in caplog.text
 
 
+@pytest.mark.parametrize("half", ["", "# soon\n", "basic_auth_users: {}\n", "basic_auth_users:\n"])
+def test_no_file_that_is_half_written_opens_the_door(folder: Path, caplog: pytest.LogCaptureFixture, half: str) -> None:
+    (folder / "web.yml").write_text(USERS)
+    web = Web(folder / "web.yml")
+    caplog.clear()
+    (folder / "web.yml").write_text(half)
+    web.refresh()
+    assert set(web.config.users) == {"prometheus"}
+    assert caplog.records[0].message.startswith("web configuration not reloaded: web.yml: basic_auth_users: ")
+    (folder / "web.yml").write_text(USERS.replace("prometheus", "other"))
+    web.refresh()
+    assert set(web.config.users) == {"other"}
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -213,6 +227,16 @@ def test_a_file_that_breaks_while_we_serve_changes_nothing(folder: Path, caplog:
             TLS + "  client_auth_type: Maybe",
             "web.yml: tls_server_config.client_auth_type: expected one of: NoClientCert,",
         ),
+        (
+            TLS + "  client_auth_type: [RequireAndVerifyClientCert]\n  client_ca_file: ca.pem",
+            "web.yml: tls_server_config.client_auth_type: expected one of: NoClientCert,",
+        ),
+        (TLS + "  min_version: {a: TLS12}", "web.yml: tls_server_config.min_version: expected one of: TLS12, TLS13, "),
+        (
+            "tls_server_config:\n",
+            "web.yml: tls_server_config: expected what protects the exporter, or no such key, got",
+        ),
+        ("basic_auth_users:\n", "web.yml: basic_auth_users: expected what protects the exporter, or no such key"),
         (TLS + "  client_ca_file: ca.pem", "web.yml: tls_server_config: client_ca_file and client_auth_type belong "),
         (
             TLS + "  client_allowed_sans: [a]",
