@@ -20,13 +20,14 @@ _NAME = re.compile(r"(?:\A|_)((?:gpu|pcie)_\w+)\Z")
 _BLANKS = frozenset(map(float, (2**16 - 1, 2**31 - 1, 2**32 - 1, 2**64 - 1)))
 _CLOCK = "gpu_clock"
 _CLOCKS = frozenset({"GPU_CLOCK_TYPE_SYSTEM", "system"})
-_OF_PARTS = frozenset({"gpu_total_vram", "gpu_used_vram", "gpu_free_vram"})
+_TOTAL = "gpu_total_vram"
+_OF_PARTS = frozenset({_TOTAL, "gpu_used_vram", "gpu_free_vram"})
 _UNDIVIDED = frozenset({"", "spx"})
 
 _MEMORY = tuple(
     Column(metric=metric, names=(name,), factor=MEBIBYTE)
     for metric, name in (
-        (catalogue.GPU_MEMORY_TOTAL, "gpu_total_vram"),
+        (catalogue.GPU_MEMORY_TOTAL, _TOTAL),
         (catalogue.GPU_MEMORY_USED, "gpu_used_vram"),
         (catalogue.GPU_MEMORY_FREE, "gpu_free_vram"),
     )
@@ -59,6 +60,8 @@ def read(page: Page) -> Snapshot:
     for card, row in rows(page, _place, _BLANKS.__contains__).items():
         values = Values()
         divided = _is_divided(row.labels)
+        if row.numbers.get(_TOTAL) == 0:  # no memory of its own, so its use says nothing either
+            row.numbers = {name: number for name, number in row.numbers.items() if name not in _OF_PARTS}
         if card.partition:
             take(row, _MEMORY, values)
         else:

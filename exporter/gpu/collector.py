@@ -14,7 +14,7 @@ from typing import Protocol
 
 from exporter.fleet import Fleet, Gpus
 from exporter.gpu.join import Claim, claims
-from exporter.gpu.page import PageReader
+from exporter.gpu.page import MOST_CARDS, PageReader
 from exporter.gpu.reading import Card, Failure, Reading, Snapshot
 from exporter.gpu.render import Told, gpu_page
 from exporter.gpu.sources import DRIVER, PAGE_SOURCES
@@ -79,7 +79,10 @@ class _Watched:
             self.succeeded_at = time.time()
         for reading in snapshot.readings:
             if reading.up and not reading.card.partition:
+                self.known.pop(reading.card, None)
                 self.known[reading.card] = reading
+        while len(self.known) > MOST_CARDS:  # whoever names its cards anew each time has lost none of the old ones
+            del self.known[next(iter(self.known))]
         for xid in snapshot.xids:
             self.xids[xid.gpu, xid.xid] += xid.count
             self.xid_times[xid.gpu, xid.xid] = xid.at

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from exporter.catalogue import Metric
 from exporter.gpu.reading import Card, Values
 from exporter.parse import Page
+from exporter.tame import tamed
 
 __all__ = ["MEBIBYTE", "Column", "Row", "rows", "take"]
 
@@ -44,12 +45,12 @@ def rows(
     for series, value in zip(page.series, page.values, strict=True):
         placed = place(series.name, series.labels)
         if placed is not None:
-            card, name = placed
+            card, name = Card(gpu=tamed(placed[0].gpu), partition=tamed(placed[0].partition)), placed[1]
             row = found.setdefault(card, Row())
             if not is_blank(value):
                 row.numbers.setdefault(name, value)
             for label, text in series.labels.items():
-                row.labels.setdefault(label, text)
+                row.labels.setdefault(label, tamed(text))
     return found
 
 

@@ -76,12 +76,14 @@ def read(page: Page) -> Snapshot:
     readings, dropped = [], page.dropped
     for card, row in rows(page, _place, _is_blank).items():
         values = Values()
+        total = _total(row)
+        memory = _MEMORY if total != 0 else ()  # a card without memory of its own, whose use says nothing either
         if card.partition:
-            take(row, (*_MEMORY, _BUSY_PART, _BANDWIDTH[0]), values)
+            take(row, (*memory, _BUSY_PART, _BANDWIDTH[0]), values)
         else:
-            take(row, (*_first(row, *_BUSY), *_MEMORY, *_first(row, *_BANDWIDTH), *_SENSORS), values)
+            take(row, (*_first(row, *_BUSY), *memory, *_first(row, *_BANDWIDTH), *_SENSORS), values)
             _take_rest(row, values)
-        _take_total(row, values)
+        values.take(catalogue.GPU_MEMORY_TOTAL, total * MEBIBYTE if total else None)
         dropped += values.dropped
         readings.append(Reading(card=card, facts=_facts(row), values=tuple(values.kept)))
     return Snapshot(readings=tuple(readings), dropped=dropped)
@@ -122,13 +124,13 @@ def _take_rest(row: Row, values: Values) -> None:
         throttled(int(mask), values)
 
 
-def _take_total(row: Row, values: Values) -> None:
+def _total(row: Row) -> float | None:
+    """Answer a card's memory, mebibytes; None where it is not told."""
     used, free, reserved = (row.numbers.get(f"DCGM_FI_DEV_FB_{name}") for name in ("USED", "FREE", "RESERVED"))
     total = row.numbers.get("DCGM_FI_DEV_FB_TOTAL")
     if total is None and used is not None and free is not None:
-        total = used + free + (reserved or 0.0)
-    if total:
-        values.take(catalogue.GPU_MEMORY_TOTAL, total * MEBIBYTE)
+        return used + free + (reserved or 0.0)
+    return total
 
 
 def _facts(row: Row) -> dict[str, str]:

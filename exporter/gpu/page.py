@@ -15,10 +15,12 @@ from exporter.gpu.reading import Failure, Snapshot, Xid
 from exporter.parse import Page, Parser
 from exporter.scrape import Origin, Scraper
 
-__all__ = ["PageReader", "PageSource"]
+__all__ = ["MOST_CARDS", "PageReader", "PageSource"]
 
 _FRESH = 150.0
 """Seconds; dcgm-exporter refreshes every 30 s by default, so this is five refreshes missed."""
+MOST_CARDS = 1024
+"""Cards and parts of cards; a host has some dozens."""
 _UNREACHED = frozenset({Reason.DNS, Reason.REFUSED, Reason.RESET, Reason.TLS})
 
 
@@ -65,6 +67,9 @@ class PageReader:
             return Snapshot(
                 failure=Failure.NO_GPU, sentence=f"the page has no card in the names of {self._source.name}"
             )
+        if len(told.readings) > MOST_CARDS:
+            sentence = f"the page tells of {len(told.readings)} cards, more than {MOST_CARDS}: is it one host's?"
+            return Snapshot(failure=Failure.UNUSABLE, sentence=sentence)
         return Snapshot(readings=told.readings, dropped=told.dropped, xids=self._new_xids(page, now))
 
     async def close(self) -> None:

@@ -104,6 +104,12 @@ def test_a_partition_has_memory_and_the_card_keeps_its_sensors() -> None:
     assert not {"utilization_ratio", "memory_total_bytes"} & set(found[""])
 
 
+def test_a_card_without_memory_of_its_own_has_no_empty_one() -> None:
+    memory = {"gpu_total_vram": 0, "gpu_used_vram": 0, "gpu_free_vram": 0}
+    [reading] = read(page(of(WHOLE | memory))).readings
+    assert not [name for name in numbers(reading) if name.startswith("memory_") and name.endswith("_bytes")]
+
+
 def test_an_unhealthy_card_is_in_trouble_and_still_read() -> None:
     [reading] = read(page(of(WHOLE | {"gpu_health": 0}))).readings
     assert (reading.up, reading.failures) == (True, frozenset({Failure.UNKNOWN}))

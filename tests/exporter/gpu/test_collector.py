@@ -101,6 +101,14 @@ def test_readers_at_once_share_one_look() -> None:
     assert len(asyncio.run(ask())) == 1, "the duration alone would differ"
 
 
+def test_a_source_that_names_its_cards_anew_each_time_is_not_remembered_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cards = [[Card(gpu=f"GPU-{step}-{at}") for at in range(500)] for step in range(5)]
+    *_, page = pages(monkeypatch, [seen(*some) for some in cards], [seen()] * 5)
+    assert page.count("\nllm_gpu_up{") == 1024
+
+
 def test_an_impatient_reader_makes_no_card_look_lost_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
     async def read(self: PageReader, budget: float) -> Snapshot:
         del self

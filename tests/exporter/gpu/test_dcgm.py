@@ -164,6 +164,20 @@ def test_a_card_that_two_pods_share_is_one_card() -> None:
     assert only(text) == {"power_watts": 300}
 
 
+@pytest.mark.parametrize("labels", [f'UUID="{A}"', f'UUID="{A}",GPU_I_ID="3"'])
+def test_a_card_without_memory_of_its_own_has_no_empty_one(labels: str) -> None:
+    text = of(labels, {"FB_USED": 0, "FB_FREE": 0}) + of(f'UUID="{A}"', {"POWER_USAGE": 12.4})
+    [*_, reading] = sorted(read(page(text)).readings, key=lambda one: one.card.partition)
+    assert not [name for name in numbers(reading) if name.startswith("memory_") and name.endswith("_bytes")]
+
+
+def test_a_name_of_a_card_is_one_short_line() -> None:
+    [reading] = read(page(of(f'UUID="two\\nlines {"z" * 500}",modelName="a\0b"', {"POWER_USAGE": 300}))).readings
+    assert reading.card.gpu.isprintable()
+    assert len(reading.card.gpu) == 200
+    assert reading.facts["card"] == "a\ufffdb"
+
+
 def test_the_last_xid_is_a_code_by_card() -> None:
     assert last_xids(page(of(NEW, WHOLE) + of(f'UUID="{B}"', {"XID_ERRORS": 0}))) == {A: 31, B: 0}
 

@@ -68,6 +68,12 @@ def test_a_page_of_something_else_is_said_to_have_no_card(source: str) -> None:
     assert told == Snapshot(failure=Failure.NO_GPU, sentence=f"the page has no card in the names of {source}")
 
 
+def test_a_page_of_more_cards_than_a_host_has_is_not_used() -> None:
+    page = "".join(f'DCGM_FI_DEV_GPU_TEMP{{UUID="GPU-{at}"}} 40\n' for at in range(1025)).encode()
+    [told] = reads((0, page))
+    assert (told.failure, told.readings) == (Failure.UNUSABLE, ())
+
+
 def test_a_page_that_is_no_page_is_unusable() -> None:
     [told] = reads((0, b"<html>login</html>\n"))
     assert told.failure is Failure.UNUSABLE
