@@ -18,11 +18,12 @@ __all__ = ["Alert", "AlertGroup", "AlertRule", "Louder", "Severity"]
 
 
 class Severity(Enum):
-    """Who hears of it: a person at once, a person in working hours, or the machine that misses a heartbeat."""
+    """Who hears of it: a person at once, a person in working hours, the machine that misses a heartbeat, or nobody."""
 
     PAGE = "page"
     TICKET = "ticket"
     HEARTBEAT = "heartbeat"
+    NOTE = "note"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

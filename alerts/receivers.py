@@ -23,9 +23,13 @@ _DETAILS = f"{{{{ .Alerts.Firing | len }}}} firing, {{{{ .Alerts.Resolved | len 
 
 
 def receivers(oncall: Oncall, addresses: Addresses) -> list[dict[str, object]]:
-    """Build one receiver per severity, named after it; where fleet.yml names nobody, the simulator's phone is told."""
+    """Build one receiver per severity, named after it; where fleet.yml names nobody, the simulator's phone is told.
+
+    A note is for nobody: its receiver is empty.
+    """
     chosen = {Severity.PAGE: oncall.page, Severity.TICKET: oncall.ticket, Severity.HEARTBEAT: oncall.heartbeat}
-    return [_receiver(severity, who or (_phone(severity, addresses),)) for severity, who in chosen.items()]
+    told = [_receiver(severity, who or (_phone(severity, addresses),)) for severity, who in chosen.items()]
+    return [*told, {"name": Severity.NOTE.value}]
 
 
 def _phone(severity: Severity, addresses: Addresses) -> Webhook:

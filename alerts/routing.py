@@ -10,7 +10,7 @@ from datetime import timedelta
 from alerts.catalogue import ALERTS
 from alerts.model import Louder, Severity
 from alerts.receivers import receivers
-from exporter.catalogue import MODEL
+from exporter.catalogue import MODEL, REPLICA
 from exporter.oncall import Oncall
 from prometheus.deployment import Deployment
 from prometheus.promql import quoted
@@ -20,6 +20,8 @@ __all__ = ["alertmanager_config"]
 
 _ALERTNAME = "alertname"
 _SEVERITY = "severity"
+_DRAIN = "LLMReplicaDraining"
+"""Keeps everything else about its replica quiet, whoever says it."""
 
 
 def alertmanager_config(oncall: Oncall, deployment: Deployment) -> dict[str, object]:
@@ -28,6 +30,11 @@ def alertmanager_config(oncall: Oncall, deployment: Deployment) -> dict[str, obj
         "route": _route(deployment.scale),
         "inhibit_rules": [
             *_louder(),
+            _inhibition(
+                source=[_equal(_ALERTNAME, _DRAIN)],
+                target=[f'{_ALERTNAME}!~"{_DRAIN}|LLMDrainStuck"'],
+                equal=(REPLICA.name,),
+            ),
             _inhibition(
                 source=[_equal(_SEVERITY, Severity.PAGE.value)],
                 target=[_equal(_SEVERITY, Severity.TICKET.value)],
@@ -69,6 +76,7 @@ def _route(scale: TimeScale) -> dict[str, object]:
                 **_branch(Severity.HEARTBEAT),
                 **_pace(scale, wait=0, again=timedelta(seconds=30), repeat=timedelta(minutes=1)),
             },
+            _branch(Severity.NOTE),
             {"receiver": Severity.TICKET.value},
         ],
     }

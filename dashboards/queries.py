@@ -78,7 +78,7 @@ def cannot_tell(source: Recorded) -> Query:
 
 def firing(severity: str | None = None) -> Expr:
     """Return the alerts that fire now, as Prometheus itself records them."""
-    matcher = f',severity="{severity}"' if severity else ',severity!="heartbeat"'
+    matcher = f',severity="{severity}"' if severity else ',severity!~"heartbeat|note"'
     return Expr(parts=(f'ALERTS{{alertstate="firing"{matcher}}}',), labels=frozenset({MODEL.name, REPLICA.name}))
 
 

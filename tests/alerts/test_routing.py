@@ -51,7 +51,7 @@ def test_amtool_accepts_every_kind_of_receiver(amtools: Tool, tmp_path: Path, ev
 def test_amtool_accepts_the_demos_phone_and_says_nothing_against_it(amtools: Tool, tmp_path: Path) -> None:
     config = write_configuration(tmp_path, Oncall(), scale=1)
     result = subprocess.run([amtools.path, "check-config", config], capture_output=True, text=True, check=True)
-    assert "3 receivers" in result.stdout
+    assert "4 receivers" in result.stdout
     assert "warn" not in result.stdout + result.stderr
 
 
@@ -102,7 +102,7 @@ def test_secret_files_are_found_from_wherever_alertmanager_runs(
 
 def test_without_oncall_the_phone_gets_everything() -> None:
     receivers: Any = alertmanager_config(Oncall(), Deployment(addresses=LOCAL))["receivers"]
-    urls = {each["name"]: each["webhook_configs"][0]["url"] for each in receivers}
+    urls = {each["name"]: each["webhook_configs"][0]["url"] for each in receivers if each["name"] != "note"}
     assert urls == {name: f"http://127.0.0.1:9803/alertmanager/{name}" for name in ("page", "ticket", "heartbeat")}
 
 
@@ -112,7 +112,7 @@ def test_only_the_heartbeat_does_not_say_that_it_is_over(everybody: Oncall) -> N
         each["name"]: {config["send_resolved"] for key, configs in each.items() if key != "name" for config in configs}
         for each in receivers
     }
-    assert told == {"page": {True}, "ticket": {True}, "heartbeat": {False}}
+    assert told == {"page": {True}, "ticket": {True}, "heartbeat": {False}, "note": set()}
 
 
 def test_both_sides_of_an_inhibition_carry_the_labels_that_must_agree() -> None:
@@ -142,6 +142,10 @@ def _alert(name: str, severity: str, **labels: str) -> dict[str, Any]:
 def test_an_alert_keeps_quiet_only_for_one_that_says_it_all(alertmanager_binaries: Tool, tmp_path: Path) -> None:
     burn = "LLMAvailabilityBudgetBurn"
     quiet = [
+        _alert("LLMReplicaOutlier", "ticket", model="e", replica="drained"),
+        _alert("LLMReplicaStuck", "page", model="e", replica="drained"),
+        _alert("LLMGPULost", "ticket", model="e", replica="drained", gpu="GPU-1"),
+        _alert("LLMIndicatorNoData", "ticket", model="e", slo="ttft"),
         _alert("LLMReplicaDown", "ticket", model="a", replica="r1"),
         _alert("LLMReplicaDown", "ticket", model="a", replica="r2"),
         _alert(burn, "ticket", model="a", slo="availability"),
@@ -152,6 +156,11 @@ def test_an_alert_keeps_quiet_only_for_one_that_says_it_all(alertmanager_binarie
         _alert("LLMGoodputBudgetBurn", "page", model="c", slo="goodput"),
     ]
     loud = [
+        _alert("LLMReplicaDraining", "note", model="e", replica="drained"),
+        _alert("LLMDrainStuck", "ticket", model="e", replica="drained"),
+        _alert("LLMReplicaOutlier", "ticket", model="e", replica="other"),
+        _alert("LLMReplicaOutlier", "ticket", model="e"),
+        _alert("LLMMonitoringBlind", "page"),
         _alert("LLMModelDown", "page", model="a"),
         _alert("LLMReplicaDown", "ticket", model="b", replica="r3"),
         _alert("LLMReplicaDown", "ticket", replica="r4"),

@@ -10,7 +10,7 @@ from prometheus.lint.tree import Binary, Call, selectors
 
 __all__ = ["CHECKS"]
 
-_SEVERITIES = ("page", "ticket", "heartbeat")
+_SEVERITIES = ("page", "ticket", "heartbeat", "note")
 _VALUE = re.compile(r"\$value\b|\.Value\b")
 _LABEL = re.compile(r"\$labels\.(\w+)")
 _ALWAYS = frozenset({"alertname"})
