@@ -15,6 +15,7 @@ from prometheus_client import disable_created_metrics
 
 from exporter import open_files, storage
 from exporter.fleet import Fleet
+from exporter.front import Front, is_news
 from exporter.server import app
 from exporter.service import Options
 from exporter.web import Web
@@ -50,6 +51,7 @@ def run(options: Options, fleet: Fleet, host: str, port: int, web: Web | None = 
         signal.signal(number, lambda *_: None)  # uvicorn acts on it, then gives it back to us: nothing is left to do
     sys.setswitchinterval(_SWITCH_SECONDS)
     open_files.raise_limit()
+    logging.getLogger("uvicorn.error").addFilter(is_news)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family, backlog=2048) as listening:
         if options.state_dir is not None:
@@ -62,6 +64,7 @@ def run(options: Options, fleet: Fleet, host: str, port: int, web: Web | None = 
             log_config=None,
             log_level=logging.WARNING,
             timeout_graceful_shutdown=1,
+            http=Front,
             loop="uvloop",  # a probe costs half of what it costs with asyncio's own; try it with bench/probe.py
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             server_header=False,

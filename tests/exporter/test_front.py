@@ -1,0 +1,120 @@
+"""Strangers at the exporter's own socket: what they send costs nobody else, and leaving early is no crash."""
+
+import asyncio
+import logging
+import re
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+import uvicorn
+
+from exporter import front
+from exporter.fleet import Fleet
+from exporter.server import app
+from exporter.service import Options
+from running.ports import free_port
+from running.processes import Process
+from tests.exporter.captured import capture
+from tests.exporter.pages import served
+from tests.exporter.serving import exporter, write_fleet
+
+START = b"GET /metrics HTTP/1.1\r\nHost: h\r\n"
+MEBIBYTE = 2**20
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Process, Path]]:
+    folder = tmp_path_factory.mktemp("front")
+    with served({"/metrics": capture("vllm-0.32.0/under-load")}) as engine:
+        fleet = write_fleet(folder / "fleet.yml", a=f"http://{engine}", gone=f"http://127.0.0.1:{free_port()}")
+        with exporter(fleet, folder / "log") as (address, process):
+            yield address, process, folder / "log"
+
+
+def connect(address: str) -> socket.socket:
+    host, _, port = address.removeprefix("http://").rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=5)
+
+
+def open_files(process: Process) -> int:
+    return len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+
+
+def resident(process: Process) -> int:
+    return int(re.findall(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())[0]) * 1024
+
+
+@pytest.mark.parametrize(
+    ("start", "more"),
+    [(START + b"X: ", b"a" * 65536), (START, b"X: a\r\n" * 10_000), (b"GET /", b"a" * 65536)],
+    ids=["a header without end", "headers without end", "an address without end"],
+)
+def test_a_head_without_end_is_refused_and_takes_no_memory(
+    serving: tuple[str, Process, Path], start: bytes, more: bytes
+) -> None:
+    address, process, _ = serving
+    before = resident(process)
+    with connect(address) as stranger, pytest.raises(ConnectionError):  # noqa: PT012 - it may take some of it
+        stranger.sendall(start)
+        for _ in range(1000):
+            stranger.sendall(more)
+    assert resident(process) - before < 20 * MEBIBYTE
+    assert requests.get(f"{address}/-/healthy", timeout=5).status_code == 200
+
+
+def test_a_head_of_many_pieces_and_requests_in_a_row_are_served(serving: tuple[str, Process, Path]) -> None:
+    with connect(serving[0]) as reader:
+        for _ in range(20):
+            for piece in (START[:9], START[9:], b"X: " + b"a" * 30_000, b"\r\n\r\n"):
+                reader.sendall(piece)
+            answer = reader.recv(4096)
+            assert answer.startswith(b"HTTP/1.1 200 OK")
+            length = int(re.findall(rb"content-length: (\d+)", answer)[0])
+            left = length - len(answer.partition(b"\r\n\r\n")[2])
+            while left:
+                left -= len(reader.recv(left))
+
+
+@pytest.mark.parametrize("said", [b"", START, START + b"X: a"])
+def test_who_does_not_ask_in_time_is_hung_up_on(said: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(front, "_HEAD_SECONDS", 0.2)
+
+    async def hangs_up() -> bytes:
+        service = app(Options(fleet=write_fleet(tmp_path / "fleet.yml", a="http://127.0.0.1:1")), Fleet(replicas=()))
+        server = uvicorn.Server(uvicorn.Config(service, http=front.Front, log_config=None, port=free_port()))
+        task = asyncio.create_task(server.serve())
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0.01)
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.config.port)
+        writer.write(said)
+        left = await asyncio.wait_for(reader.read(), 5)
+        server.should_exit = True
+        await task
+        writer.close()
+        return left
+
+    assert asyncio.run(hangs_up()) == b""
+
+
+def test_readers_who_leave_at_once_are_no_crash(serving: tuple[str, Process, Path]) -> None:
+    address, process, log = serving
+    reset = struct.pack("ii", 1, 0)
+    before = open_files(process)
+    for path in (b"/metrics", b"/probe?target=a", b"/probe?target=gone", b"/") * 25:
+        with connect(address) as reader:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            reader.sendall(b"GET %s HTTP/1.1\r\nHost: h\r\n\r\n" % path * 20)
+    process.wait_until(lambda: open_files(process) <= before + 5, "close", seconds=10)
+    assert requests.get(f"{address}/-/healthy", timeout=5).status_code == 200
+    assert "Traceback" not in log.read_text()
+
+
+@pytest.mark.parametrize("text", ["unable to perform operation on <X>; the handler is closed", "something else"])
+def test_only_what_a_leaving_reader_causes_is_kept_from_the_log(text: str) -> None:
+    crash = (RuntimeError, RuntimeError(text), None)
+    record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, "crash", (), crash)
+    assert front.is_news(record) is (text == "something else")
