@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from tqdm import tqdm
 
 from drills.backtest.engine import Tools
+from drills.backtest.gallery import gallery
+from drills.backtest.incidents import SHAPES
 from drills.backtest.judge import Score, score
 from drills.backtest.options import SMALL
 from drills.backtest.profiles import PROFILES
@@ -26,9 +28,13 @@ _RIVALS = (TEXTBOOK, THRESHOLD)
 
 def backtest(options: argparse.Namespace) -> int:
     """Run the backtest, print what it found; return the exit code."""
+    tools = Tools(prometheus=newest("prometheus"), promtool=newest("promtool"))
+    if options.plots:
+        for path in tqdm(gallery(options.plots, options.seed, tools), total=len(SHAPES), desc="pictures"):
+            tqdm.write(str(path))
+        return 0
     models = SMALL if options.small else tuple(PROFILES)
     months = 1 if options.small else options.months
-    tools = Tools(prometheus=newest("prometheus"), promtool=newest("promtool"))
     print(f"seed {options.seed}, months: {months}, models: {len(models)}, judge: {tools.prometheus}", flush=True)
     outcomes = _outcomes(models, options.seed, months, tools)
     scores, alerts = _scores(outcomes)

@@ -6,7 +6,7 @@ There a sample counts at its own moment only: a recorded series is gone as soon 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
@@ -21,8 +21,8 @@ from drills.backtest.traffic import STEP
 
 __all__ = ["THIN", "Exam", "Fired", "evaluated"]
 
-THIN = 120
-"""Seconds between two evaluations where nothing happens."""
+THIN = 100
+"""Seconds between two evaluations where nothing happens; the tiles of long windows lie at multiples of it."""
 _FIRST_PASS = 0.6
 """The share of the time that the first pass takes."""
 
@@ -92,7 +92,22 @@ def evaluated(tools: Tools, scraped: Path, exam: Exam) -> tuple[Fired, ...]:
         _note(active, _asked(engine, {key: queries[key] for key in of_recorded}, exam, 1 - _FIRST_PASS))
     moments = exam.moments
     fired = (_fired(*branches[key], active[key], moments) for key in branches)
-    return tuple(sorted(chain.from_iterable(fired), key=lambda each: each.firing))
+    return _merged(sorted(chain.from_iterable(fired), key=lambda each: each.firing))
+
+
+def _merged(fired: Iterable[Fired]) -> tuple[Fired, ...]:
+    """Join what fires for two reasons at once: to whoever is paged it is one alert."""
+    last: dict[tuple[str, str, str], int] = {}
+    found: list[Fired] = []
+    for each in fired:
+        key = (each.alert, each.severity, each.slo)
+        at = last.get(key)
+        if at is not None and each.firing <= found[at].resolved:
+            found[at] = replace(found[at], resolved=max(found[at].resolved, each.resolved))
+        else:
+            last[key] = len(found)
+            found.append(each)
+    return tuple(found)
 
 
 def _step(span: Stretch) -> int:

@@ -6,6 +6,7 @@ adds are added by `label_replace`.
 
 Exact: every expression, as Prometheus evaluates it. Left out: that groups of rules take turns. Each group sees what the
 one before recorded up to an interval ago; the sum of these delays at worst, `lag`, is added to every time of an alert.
+Left out too: what alerts say about each other. One that keeps quiet while another fires counts as if it spoke.
 """
 
 import re
@@ -25,6 +26,7 @@ _RECORDED = re.compile(
 _SCRAPED = re.compile(rf"{_TEXT}|(?<![\w:])(?P<metric>llm_\w+|model:\w+:\w+)(?P<matchers>\{{)?")
 _MATCHER = re.compile(rf"(\w+)(=~|!~|!=|=)({_TEXT})")
 _BRACKET = re.compile(rf"{_TEXT}|[({{\[]|[)}}\]]|\bor\b")
+_MEAN = re.compile(r":avg\d+d$")
 _UNIT = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 Matchers = list[tuple[str, str, str]]
@@ -129,8 +131,8 @@ class Rules:
         return text if rule.constant else f"({text})"
 
     def _lag(self, expr: str) -> float:
-        """Return the longest chain of intervals behind an expression, in seconds."""
-        names = [found["name"] for found in _RECORDED.finditer(expr) if found["name"]]
+        """Return the longest chain of intervals behind an expression, in seconds; a mean over weeks is never late."""
+        names = [name for found in _RECORDED.finditer(expr) if (name := found["name"]) and not _MEAN.search(name)]
         rules = [rule for name in names for rule in self._recorded[name]]
         return max((rule.interval + self._lag(rule.expr) for rule in rules), default=0.0)
 

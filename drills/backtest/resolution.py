@@ -4,7 +4,7 @@ In: incidents and chores. Out: `Stretch` objects that cover a span of time witho
 
 Exact: from 10 minutes before an incident until 70 minutes after its start, and from 10 minutes before its end until
 30 minutes after it; 10 minutes around every chore. There every scrape is kept and every rule is evaluated each 10 s.
-Thinned: everything else has a scrape a minute and an evaluation every two. Rates of counters are the same but for
+Thinned: everything else has a scrape a minute and an evaluation every 100 s. Rates of counters are the same but for
 rounding; an alert that comes and goes between two evaluations in quiet, or hours into an incident, is not seen.
 """
 
@@ -21,6 +21,7 @@ __all__ = ["SPARSE", "Stretch", "kept", "stretches"]
 
 SPARSE = 60
 """Seconds between two samples where nothing happens."""
+_TILE = 300
 _AROUND = 600
 _FIRST = 4200
 _AFTER = 1800
@@ -28,7 +29,7 @@ _AFTER = 1800
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """A span of time, in whole minutes; `exact` if every sample counts."""
+    """A span of time, in whole tiles of five minutes; `exact` if every sample counts."""
 
     start: int
     end: int
@@ -40,7 +41,7 @@ def stretches(start: int, end: int, incidents: Iterable[Incident], chores: Itera
     found = []
     at = start
     for begin, over in _merged(_exact(incidents, chores)):
-        begin, over = max(_minute(begin), start), min(_minute(over), end)  # noqa: PLW2901 - clipped to the span
+        begin, over = max(_tile(begin), start), min(_tile(over) + _TILE, end)  # noqa: PLW2901 - clipped to the span
         if over <= at:
             continue
         if begin > at:
@@ -73,12 +74,12 @@ def _exact(incidents: Iterable[Incident], chores: Iterable[Chore]) -> list[tuple
 def _merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     merged: list[tuple[float, float]] = []
     for begin, end in spans:
-        if merged and begin <= merged[-1][1] + SPARSE:
+        if merged and begin <= merged[-1][1] + 2 * _TILE:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
             merged.append((begin, end))
     return merged
 
 
-def _minute(seconds: float) -> int:
-    return int(seconds // SPARSE) * SPARSE
+def _tile(seconds: float) -> int:
+    return int(seconds // _TILE) * _TILE

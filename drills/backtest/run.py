@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from alerts.catalogue import ALERTS
+from alerts.objectives import usual
 from alerts.render import artefacts as alert_files
 from drills.backtest.engine import Tools, backfill
 from drills.backtest.evaluation import Exam, Fired, evaluated
@@ -21,10 +22,10 @@ from drills.backtest.profiles import DAY, MONTH, SLOS, Profile
 from drills.backtest.resolution import Stretch, kept, stretches
 from drills.backtest.rivals import rivals
 from drills.backtest.traffic import draw
-from drills.backtest.truth import Verdict, verdicts
+from drills.backtest.truth import History, Verdict
 from prometheus import windows
 from prometheus.deployment import Deployment
-from prometheus.indicators import COUNTED
+from prometheus.indicators import COUNTED, INDICATORS
 from prometheus.render import artefacts as prometheus_files
 
 __all__ = ["WARM_UP", "Outcome", "questions", "rules_of", "run"]
@@ -58,16 +59,24 @@ class _Drawn:
     stretches: tuple[Stretch, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Past:
+    """What one month hands over to the next: counters, and requests."""
+
+    totals: Totals
+    history: History
+
+
 def run(profile: Profile, seed: int, months: int, tools: Tools, progress: Progress) -> Outcome:
     """Draw the months of a model, evaluate every alert over them, and judge the incidents."""
     rules = rules_of(profile)
     judged: list[Verdict] = []
     covering: list[Stretch] = []
-    totals: Totals = {}
+    past = _Past(totals={}, history=History(profile))
     with tempfile.TemporaryDirectory(prefix="backtest-") as folder:
         data = Path(folder) / "scraped"
         for month in range(months):
-            drawn = _drawn(profile, seed, month, totals)
+            drawn = _drawn(profile, seed, month, past)
             judged += drawn.verdicts
             covering += drawn.stretches
             backfill(tools.promtool, drawn.lines, data)
@@ -89,12 +98,13 @@ def run(profile: Profile, seed: int, months: int, tools: Tools, progress: Progre
 
 
 def rules_of(profile: Profile) -> Rules:
-    """Generate the rules of one model as they are shipped; what engines count is kept, over every window."""
+    """Generate the rules of one model as they are shipped; what engines count is kept, over every window, and means."""
     fleet, deployment = profile.fleet, Deployment()
     files = {**prometheus_files(fleet, deployment), **alert_files(fleet, deployment)}
-    kept = {
+    *shorter, budget = windows.over(fleet.slos.window)
+    kept = {usual(indicator, budget).name for indicator in INDICATORS} | {
         recorded(window).name
-        for window in (windows.NOW, *windows.over(fleet.slos.window)[:-1])
+        for window in (windows.NOW, *shorter)
         for indicator in COUNTED
         for recorded in (indicator.good, indicator.total)
     }
@@ -108,15 +118,15 @@ def questions(rules: Rules) -> Iterator[Question]:
     yield from rivals(rules)
 
 
-def _drawn(profile: Profile, seed: int, month: int, totals: Totals) -> _Drawn:
+def _drawn(profile: Profile, seed: int, month: int, past: _Past) -> _Drawn:
     random = np.random.default_rng([seed, month, *profile.model.encode()])
     troubles = incidents(profile, month, random)
     ordinary = chores(month, random)
     drawn = draw(profile, month, troubles, ordinary, random)
     covering = stretches(month * MONTH, (month + 1) * MONTH, troubles, ordinary)
     return _Drawn(
-        lines=lines(profile, drawn, kept(drawn.times, covering), totals),
-        verdicts=verdicts(profile, drawn, troubles),
+        lines=lines(profile, drawn, kept(drawn.times, covering), past.totals),
+        verdicts=past.history.verdicts(drawn, troubles),
         stretches=covering,
     )
 

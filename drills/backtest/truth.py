@@ -1,29 +1,32 @@
 """Truth: what an incident spends of each error budget, and so what has to happen.
 
-In: a month of counts and its incidents. Out: `Verdict` per incident.
+In: months of counts and their incidents. Out: `Verdict` per incident.
 
-    spent     bad requests within the incident / (share that may be bad * requests of the month)
+    spent     bad requests within the incident / (share that may be bad * requests of the 30 days before it)
+
+In the first month, what was seen so far stands for the 30 days.
 
 must page      2 % of a 30-day budget within an hour, or 5 % within six: before half as much again is spent
 must ticket    10 % within three days: a ticket, or a page
-collapse       for two minutes half of the requests or more miss an objective, or nobody answers: a page is right
+collapse       half of the requests or more miss an objective, or nobody answers: a page is right. Two minutes tell, or
+               an hour where requests are rare
 may be quiet   everything else
 
 Nobody can be told before it is known: where half as much again is spent sooner than the time in which a page has to
 come when every request is bad, that time counts (`SOONEST`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drills.backtest.incidents import DOWN, Incident
-from drills.backtest.profiles import DAY, SLOS, Profile
+from drills.backtest.profiles import DAY, MONTH, SLOS, Profile
 from drills.backtest.traffic import STEP, Month, bad, total
 
-__all__ = ["EVERYTHING_BAD", "MODEL_DOWN", "SOONEST", "Spent", "Verdict", "verdicts"]
+__all__ = ["EVERYTHING_BAD", "MODEL_DOWN", "SOONEST", "History", "Spent", "Verdict"]
 
 MODEL_DOWN = 60.0
 """Seconds within which a model that is down has to page."""
@@ -33,9 +36,10 @@ SOONEST = EVERYTHING_BAD
 _PAGES = ((3600, 0.02), (6 * 3600, 0.05))
 _TICKET = (3 * DAY, 0.1)
 _HALF_AGAIN = 1.5
-_COLLAPSE_STEPS = 120 // STEP
+_COLLAPSE_STEPS = (120 // STEP, 3600 // STEP)
+_MONTH_STEPS = MONTH // STEP
 _ENOUGH = 20
-"""Requests of two minutes, below which a share is no collapse."""
+"""Requests below which a share is no collapse."""
 
 Counts = NDArray[np.float64]
 
@@ -91,20 +95,41 @@ class Verdict:
         return max((spent.until(moment) for spent in self.spent.values()), default=0.0)
 
 
-def verdicts(profile: Profile, month: Month, incidents: Sequence[Incident]) -> tuple[Verdict, ...]:
-    """Judge the incidents of a month."""
-    allowed = {slo: profile.budget(slo) * total(month.counts, slo).sum() for slo in SLOS}
-    return tuple(_verdict(incident, month, allowed) for incident in incidents)
+class History:
+    """The requests of the months so far, of one model."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._asked: dict[str, Counts] = {}
+
+    def verdicts(self, month: Month, incidents: Sequence[Incident]) -> tuple[Verdict, ...]:
+        """Judge the incidents of the next month."""
+        for slo in SLOS:
+            of_month = total(month.counts, slo).astype(np.float64)
+            self._asked[slo] = np.concatenate([self._asked.get(slo, of_month[:0])[-_MONTH_STEPS:], of_month])
+        return tuple(_verdict(incident, month, self._allowed(incident, month)) for incident in incidents)
+
+    def _allowed(self, incident: Incident, month: Month) -> Mapping[str, float]:
+        """Return how many requests each budget of 30 days has, when the incident begins."""
+        left = _MONTH_STEPS - int((incident.start - month.start) // STEP)
+        return {
+            slo: self._profile.budget(slo) * float(asked[:-left][-_MONTH_STEPS:].mean()) * _MONTH_STEPS
+            for slo, asked in self._asked.items()
+        }
 
 
-def _verdict(incident: Incident, month: Month, allowed: dict[str, float]) -> Verdict:
+def _verdict(incident: Incident, month: Month, allowed: Mapping[str, float]) -> Verdict:
     first = int((incident.start - month.start) // STEP)
     last = max(first + 1, int(np.ceil((incident.end - month.start) / STEP)))
     during = {name: counts[:, first:last] for name, counts in month.counts.items()}
     start = month.start + first * STEP
     spent = {slo: Spent(start=start, running=np.cumsum(bad(during, slo)) / allowed[slo]) for slo in SLOS}
     down = incident.slo == DOWN
-    shares = [_worst_share(bad(during, slo), total(during, slo)) for slo in SLOS if not down]
+    shares = [
+        _worst_share(bad(during, slo), total(during, slo), steps)
+        for slo in SLOS
+        for steps in (_COLLAPSE_STEPS if not down else ())
+    ]
     deadlines = [found for each in spent.values() if (found := _deadline(each, incident)) is not None]
     return Verdict(
         incident=incident,
@@ -126,10 +151,10 @@ def _deadline(spent: Spent, incident: Incident) -> float | None:
     return min(found)[1] if found else None
 
 
-def _worst_share(bad_ones: NDArray[np.int64], of: NDArray[np.int64]) -> float:
-    """Return the largest share of bad requests within two minutes that had enough of them."""
-    window = np.ones(_COLLAPSE_STEPS)
-    if len(of) < _COLLAPSE_STEPS:
+def _worst_share(bad_ones: NDArray[np.int64], of: NDArray[np.int64], steps: int) -> float:
+    """Return the largest share of bad requests within some steps that had enough of them."""
+    window = np.ones(steps)
+    if len(of) < steps:
         return 0.0
     asked, missed = np.convolve(of, window, "valid"), np.convolve(bad_ones, window, "valid")
     enough = asked >= _ENOUGH

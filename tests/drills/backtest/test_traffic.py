@@ -10,7 +10,7 @@ from drills.backtest.page import EPOCH, lines
 from drills.backtest.profiles import DAY, MONTH, PROFILES, SLOS, busyness
 from drills.backtest.resolution import Stretch, kept, stretches
 from drills.backtest.traffic import STEP, Month, bad, draw, total
-from drills.backtest.truth import SOONEST, Spent, verdicts
+from drills.backtest.truth import SOONEST, History, Spent
 
 CHAT = PROFILES["chat-8b"]
 
@@ -130,7 +130,7 @@ def test_a_lost_scrape_leaves_no_sample() -> None:
 
 def test_what_spends_two_percent_in_an_hour_must_page_before_three_are_spent() -> None:
     trouble = made("slow first token", slo="ttft", start=NOON, minutes=120, size=0.3)
-    (verdict,) = verdicts(CHAT, month_of(trouble), [trouble])
+    (verdict,) = History(CHAT).verdicts(month_of(trouble), [trouble])
     spent = verdict.spent["ttft"]
     assert verdict.deadline is not None
     assert spent.until(verdict.deadline) == pytest.approx(0.03, rel=0.05)
@@ -140,13 +140,13 @@ def test_what_spends_two_percent_in_an_hour_must_page_before_three_are_spent() -
 
 def test_what_spends_less_may_stay_quiet() -> None:
     trouble = made("slow first token", slo="ttft", start=NOON, minutes=30, size=0.1)
-    (verdict,) = verdicts(CHAT, month_of(trouble), [trouble])
+    (verdict,) = History(CHAT).verdicts(month_of(trouble), [trouble])
     assert (verdict.must_page, verdict.must_ticket, verdict.may_page) == (False, False, False)
 
 
 def test_nobody_is_told_sooner_than_complete_failure_is_known() -> None:
     trouble = made("sudden total", slo="availability", start=NOON, minutes=5, size=1)
-    (verdict,) = verdicts(CHAT, month_of(trouble), [trouble])
+    (verdict,) = History(CHAT).verdicts(month_of(trouble), [trouble])
     assert verdict.deadline == NOON + SOONEST
     assert verdict.everything_bad
 
