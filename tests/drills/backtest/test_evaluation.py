@@ -107,7 +107,7 @@ def test_alerts_fire_when_the_rule_manager_says_so(tools: Tools, tmp_path: Path)
         for each in evaluated(tools, tmp_path / "data", exam(Stretch(start=0, end=6900, exact=True)))
         if each.severity == "page" and each.alert.endswith("BudgetBurn")
     ]
-    assert {each.slo for each in pages} == {"availability", "ttft"}
+    assert {each.slo for each in pages} == {"availability", "ttft", "goodput"}
     _agrees(tools, tmp_path, series, pages)
 
 
