@@ -81,7 +81,7 @@ BURN_RULES = (
 
 def factor(rule: BurnRule, slo_window: timedelta, objective: Decimal) -> Decimal:
     """Return the burn rate above which the rule speaks at even traffic, in hundredths."""
-    return _hundredths(min(_wanted(rule, slo_window), REACHABLE / (1 - objective)))
+    return _hundredths(min(_wanted(rule, slo_window), max(REACHABLE / (1 - objective), Decimal(1))))
 
 
 def in_danger(indicator: Indicator, severity: Severity, fleet: Fleet) -> Expr:

@@ -24,6 +24,7 @@ MONTH, WEEK, DAY = timedelta(days=30), timedelta(days=7), timedelta(days=1)
         (MONTH, "0.93", "11.42 6 3 1"),
         (MONTH, "0.9", "8 6 3 1"),
         (MONTH, "0.5", "1.6 1.6 1.6 1"),
+        (MONTH, "0.1", "1 1 1 1"),
         (WEEK, "0.999", "3.36 1.4 1 1"),
         (DAY, "0.999", "1 1 1 1"),
     ],
@@ -39,7 +40,9 @@ def test_factors_follow_from_window_share_and_objective(window: timedelta, objec
 )
 def test_no_rule_waits_for_more_bad_requests_than_there_can_be(objective: Decimal, days: int) -> None:
     for rule in BURN_RULES:
-        assert factor(rule, timedelta(days=days), objective) * (1 - objective) <= REACHABLE
+        wanted = factor(rule, timedelta(days=days), objective)
+        assert wanted * (1 - objective) <= max(REACHABLE, 1 - objective)
+        assert wanted >= 1, "a budget that lasts is in no danger"
 
 
 def test_objectives_are_exact_in_rules() -> None:
