@@ -23,6 +23,7 @@ __all__ = ["FleetError", "Node", "read"]
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w)")
 _CREDENTIALS = re.compile(r"(?<=//)[^'\"]*@|(?<=['\"])(?!\w+://)[^'\"@]*:[^'\"]*@")
+_ADDRESS = re.compile(r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")  # the letters of RFC 3986
 _PERCENT = re.compile(r"[0-9]+(?:\.[0-9]+)?%")
 _MOST = 10**9
 """Nothing is counted beyond; a number of a thousand digits would be one that cannot be exposed."""
@@ -105,9 +106,11 @@ class Node:
         if not isinstance(self.value, dict):
             self.refuse(expected)
         for key in self.value:
+            place = f"{self.file}: {self.path}" if self.path else self.file
             if not isinstance(key, str):
-                place = f"{self.file}: {self.path}" if self.path else self.file
                 raise FleetError(f"{place}: expected keys that are text, got {key!r}; put it in quotes")
+            if not key.strip() or not key.isprintable():
+                raise FleetError(f"{place}: expected keys of printable text, got {key!r}")
         return {key: self.child(key) for key, value in self.value.items() if value is not None}
 
     def items(self) -> Iterator["Node"]:
@@ -174,7 +177,7 @@ class Node:
             usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
         except ValueError:
             usable = False
-        if not usable or " " in text or "@" in parts.netloc:
+        if not usable or not _ADDRESS.fullmatch(text) or "@" in parts.netloc:
             self.refuse(expected)
         return text
 
