@@ -41,7 +41,7 @@ class AlertRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Louder:
-    """Another alert that says it all: while it pages about the same `labels`, this one tells nobody.
+    """Another alert that says it all: while it pages about the same `labels`, or notes, this one tells nobody.
 
     A label that is missing on both sides would agree, so both alerts have to carry each of them; no labels means that
     the other alert is about everything.

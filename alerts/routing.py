@@ -54,8 +54,11 @@ def _louder() -> Iterator[dict[str, object]]:
             quiet.setdefault(louder, []).append(alert.name)
     for louder, names in quiet.items():
         yield _inhibition(
-            source=[_equal(_ALERTNAME, louder.alertname), _equal(_SEVERITY, Severity.PAGE.value)],
-            target=[f"{_ALERTNAME}=~{quoted('|'.join(names))}"],
+            source=[
+                _equal(_ALERTNAME, louder.alertname),
+                _among(_SEVERITY, (Severity.PAGE.value, Severity.NOTE.value)),
+            ],
+            target=[_among(_ALERTNAME, names)],
             equal=tuple(label.name for label in louder.labels),
         )
 
@@ -109,6 +112,10 @@ def _inhibition(*, source: list[str], target: list[str], equal: Sequence[str]) -
         "target_matchers": [*target, *present],
         **({"equal": list(equal)} if equal else {}),
     }
+
+
+def _among(label: str, values: Sequence[str]) -> str:
+    return f"{label}=~{quoted('|'.join(values))}"
 
 
 def _equal(label: str, value: str) -> str:

@@ -5,7 +5,8 @@ to last 43 minutes of an hour before the textbook's fast burn speaks. This alert
 requests as promised are good, which no objective allows for long.
 
 With a strict objective it is the burn rate that speaks first, within seconds. Then this alert has nothing to add about
-the same objective, and does not start. In the other order it lasts, and the burn rate keeps quiet instead.
+the same objective, and does not start. In the other order it lasts, and the burn rate keeps quiet instead: also for
+half an hour after, in which its longer windows still remember what is over.
 
 How soon it is on the phone, at worst, when every request turns bad: the share crosses its limit after 70 s of the two
 minutes it looks back over (after 90 s where only 50 % are promised), the alert stays pending for 40 s, rules wait for
@@ -31,6 +32,8 @@ from prometheus.windows import NOW
 __all__ = ["GROUP"]
 
 _NAME = "LLMGoodputCollapse"
+_REMEMBERED = timedelta(minutes=30)
+"""The longest short window of a burn rate that pages."""
 _PERCENT = Decimal("0.01")
 
 
@@ -52,7 +55,13 @@ def _collapsed(fleet: Fleet) -> Expr:
 def _paged_already() -> Expr:
     """Find the objectives of models whose budget pages, unless this alert was there before."""
     budget = _firing(f'alertname=~"LLM.+BudgetBurn",severity="{Severity.PAGE.value}"')
-    return budget.without(_firing(f'alertname="{_NAME}"'), on=(MODEL, SLO))
+    return budget.without(_firing(f'alertname="{_NAME}",severity="{Severity.PAGE.value}"'), on=(MODEL, SLO))
+
+
+def _told_lately(_: Fleet) -> Expr:
+    """Find what this alert has paged about lately."""
+    pages = _firing(f'alertname="{_NAME}",severity="{Severity.PAGE.value}"')
+    return pages.over_time("max", _REMEMBERED).aggregate("max", MODEL, SLO)
 
 
 def _firing(matchers: str) -> Expr:
@@ -91,6 +100,7 @@ GROUP = AlertGroup(
                     delay=timedelta(seconds=40),
                     keep=timedelta(minutes=5),
                 ),
+                AlertRule(severity=Severity.NOTE, expression=_told_lately),
             ),
             summary=f"{MODEL_NAME}: most requests miss the objective {{{{ $labels.{SLO.name} }}}}",
             description=_description,

@@ -21,11 +21,11 @@ DEFAULT = Fleet(replicas=(Replica(name="vllm-a", url="http://127.0.0.1:8000"),))
 
 
 def pages(at: str, *slos: str, model: str = MODEL) -> Expect:
-    series = 'ALERTS{alertname="LLMGoodputCollapse",alertstate="firing"'
+    series = 'ALERTS{alertname="LLMGoodputCollapse",alertstate="firing",severity="page"'
     return Expect(
         at=at,
         expr=f"{series}}}",
-        samples={f'{series},severity="page",model="{model}",slo="{slo}"}}': 1 for slo in slos},
+        samples={f'{series},model="{model}",slo="{slo}"}}': 1 for slo in slos},
     )
 
 
@@ -130,6 +130,25 @@ CASES = [
 
 def test_most_requests_being_bad_for_minutes_pages(promtools: Tool, tmp_path: Path) -> None:
     run(promtools, tmp_path, Rules(fleet=DEFAULT, stages=STAGES), CASES)
+
+
+def test_what_was_told_is_remembered_for_half_an_hour(promtools: Tool, tmp_path: Path) -> None:
+    """Its longer windows make a burn rate speak when the collapse is over; nobody needs to hear that."""
+    note = 'ALERTS{alertname="LLMGoodputCollapse",alertstate="firing",severity="note"'
+    case = Case(
+        claim="ten bad minutes, and half an hour after",
+        series=traffic((HOUR, 10, 0), (10 * MINUTE, 10, {"itl": 10}), (HOUR, 10, 0)),
+        expect=[
+            Expect(at=at, expr=f"{note}}}", samples=dict.fromkeys(labels, 1.0))
+            for at, labels in (
+                ("60m", ()),
+                ("65m", (f'{note},model="{MODEL}",slo="itl"}}',)),
+                ("100m", (f'{note},model="{MODEL}",slo="itl"}}',)),
+                ("110m", ()),
+            )
+        ],
+    )
+    run(promtools, tmp_path, Rules(fleet=DEFAULT, stages=STAGES), [case])
 
 
 def test_a_model_can_have_a_threshold_of_its_own(promtools: Tool, tmp_path: Path) -> None:

@@ -154,6 +154,8 @@ def test_an_alert_keeps_quiet_only_for_one_that_says_it_all(alertmanager_binarie
         _alert(burn, "page", model="c", slo="availability"),
         _alert("LLMGoodputBudgetBurn", "page", model="b", slo="goodput"),
         _alert("LLMGoodputBudgetBurn", "page", model="c", slo="goodput"),
+        _alert("LLMGoodputBudgetBurn", "page", model="over", slo="goodput"),
+        _alert("LLMTimeToFirstTokenBudgetBurn", "page", model="over", slo="ttft"),
     ]
     loud = [
         _alert("LLMReplicaDraining", "note", model="e", replica="drained"),
@@ -167,6 +169,8 @@ def test_an_alert_keeps_quiet_only_for_one_that_says_it_all(alertmanager_binarie
         _alert("LLMModelDown", "page"),
         _alert(burn, "page", model="b", slo="availability"),
         _alert("LLMGoodputCollapse", "page", model="c", slo="availability"),
+        _alert("LLMGoodputCollapse", "note", model="over", slo="ttft"),
+        _alert("LLMInterTokenLatencyBudgetBurn", "page", model="over", slo="itl"),
         _alert("LLMInterTokenLatencyBudgetBurn", "page", model="c", slo="itl"),
         _alert("LLMTimeToFirstTokenBudgetBurn", "ticket", model="d", slo="ttft"),
         _alert("LLMGoodputBudgetBurn", "page", model="d", slo="goodput"),
