@@ -2,7 +2,8 @@
 
 Two passes over the same moments. The first evaluates the recording rules that count good and all requests over each
 window, from scraped counters; what it finds becomes blocks of a second Prometheus, which evaluates everything else.
-There a sample counts at its own moment only: a recorded series is gone as soon as its rule finds nothing.
+There a sample counts at its own moment only: a recorded series is gone as soon as its rule finds nothing. Means over
+the SLO window are thinned to one evaluation every five minutes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from drills.backtest.inline import Branch, Question, Rules
 from drills.backtest.page import EPOCH
 from drills.backtest.resolution import Stretch
 from drills.backtest.traffic import STEP
+from prometheus.windows import TILE
 
 __all__ = ["THIN", "Exam", "Fired", "evaluated"]
 
@@ -86,8 +88,11 @@ def evaluated(tools: Tools, scraped: Path, exam: Exam) -> tuple[Fired, ...]:
     recorded = scraped.with_name(f"{scraped.name}-recorded")
     with serving(tools.prometheus, scraped) as engine:
         _note(active, _asked(engine, {key: queries[key] for key in queries.keys() - of_recorded}, exam, 0))
-        rules = {name: exam.rules.recording(name) for name in exam.rules.kept}
-        backfill(tools.promtool, _lines(_asked(engine, rules, exam, _FIRST_PASS)), recorded)
+        means = exam.rules.means
+        rules = {name: exam.rules.recording(name) for name in exam.rules.kept - means}
+        counted = _lines(_asked(engine, rules, exam, _FIRST_PASS))
+        held = _held(engine, {name: exam.rules.recording(name) for name in means}, exam)
+        backfill(tools.promtool, chain(counted, held), recorded)
     with serving(tools.prometheus, recorded, lookback="1s") as engine:
         _note(active, _asked(engine, {key: queries[key] for key in of_recorded}, exam, 1 - _FIRST_PASS))
     moments = exam.moments
@@ -119,6 +124,19 @@ def _asked(engine: Engine, queries: Mapping[str, str], exam: Exam, share: float)
     for span in exam.spans:
         yield from engine.values(queries, EPOCH + span.start, EPOCH + span.end, _step(span))
         exam.progress(share / len(exam.spans))
+
+
+def _held(engine: Engine, queries: Mapping[str, str], exam: Exam) -> Iterator[str]:
+    """Evaluate what hardly changes once per tile, and write it for every moment of evaluation: it takes long."""
+    moments = np.array(exam.moments)
+    start, end = EPOCH + exam.spans[0].start, EPOCH + exam.spans[-1].end
+    found: dict[str, tuple[Mapping[str, str], list[tuple[float, str]]]] = {}
+    for answer in engine.values(queries, start, end, TILE.span.total_seconds()):
+        found.setdefault(answer.key, (answer.labels, []))[1].extend(answer.samples)
+    for key, (labels, samples) in found.items():
+        at = np.searchsorted([moment for moment, _ in samples], moments, side="right") - 1
+        shown = [(moment, samples[index][1]) for moment, index in zip(moments.tolist(), at, strict=True) if index >= 0]
+        yield from _lines([Answer(key=key, labels=labels, samples=shown)])
 
 
 def _note(active: Mapping[str, _Active], answers: Iterable[Answer]) -> None:

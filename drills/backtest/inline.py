@@ -71,7 +71,7 @@ class _Recording:
 class Rules:
     """The recording and alerting rules of generated files; `kept` are recorded series that queries may name."""
 
-    def __init__(self, files: Iterable[str], kept: Collection[str]) -> None:
+    def __init__(self, files: Iterable[str], kept: frozenset[str]) -> None:
         groups = [group for text in files for group in yaml.safe_load(text)["groups"]]
         self.kept = kept
         self._recorded: dict[str, list[_Recording]] = {}
@@ -84,6 +84,11 @@ class Rules:
                 else:
                     found = _Recording(expr=rule["expr"], constant=rule.get("labels", {}), interval=interval)
                     self._recorded.setdefault(rule["record"], []).append(found)
+
+    @property
+    def means(self) -> frozenset[str]:
+        """Those of the kept that are means over the SLO window, which hardly change from one evaluation to the next."""
+        return frozenset(name for name in self.kept if _MEAN.search(name))
 
     def recording(self, name: str) -> str:
         """Return what records a series that is kept, over scraped series alone."""

@@ -43,7 +43,7 @@ GOOD, TOTAL = "model:good:rate5m", "model:total:rate5m"
 
 
 def question(alert: str, *kept: str) -> Question:
-    (found,) = Rules([RULES], kept).questions([alert])
+    (found,) = Rules([RULES], frozenset(kept)).questions([alert])
     return found
 
 
