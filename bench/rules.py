@@ -1,11 +1,15 @@
 """Cost of every rule for 1,000 replicas and 20 models on a live Prometheus: the share of a core that evaluation takes.
 
 In: nothing but this machine. Out: per version of Prometheus a table of groups; exit status 1 if rules fail or take more
-than 5 % of their interval on one core. Counters and recorded rates have a past as long as rules look back.
+than 5 % of a core. Counters and recorded rates have a past as long as rules look back.
+
+What a group takes is by the clock, as Prometheus measures it: on a busy machine it waits for others. What all take is
+CPU time: of the process with rules, less what it uses without them for the same scrapes.
 """
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -25,6 +29,7 @@ from bench.ruleload.fleet import fleet
 from bench.ruleload.pages import past_counters, past_tiles
 from bench.ruleload.server import INSTANCE
 from drills.backtest.engine import backfill
+from exporter.catalogue import TTFT
 from exporter.fleet import Fleet
 from generate import artefacts
 from prometheus.deployment import LOCAL, Deployment
@@ -36,6 +41,8 @@ _GOAL = 0.05
 _PAST_SECONDS = 3900
 _SCRAPE_SECONDS = 10
 _POLL_SECONDS = 10.0
+_SETTLE_SECONDS = 60.0
+_CONFIG = "prometheus/generated/prometheus.yml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +55,16 @@ class Cost:
     failing: list[str] = field(default_factory=list)
     series: int = 0
     busy: float = 0.0
+    without: float = 0.0
 
     def share(self, group: str) -> float:
-        """Return the share of a core that a group takes."""
+        """Return the share of its interval that a group takes."""
         return median(self.seconds[group]) / self.intervals[group]
+
+    @property
+    def cpu(self) -> float:
+        """The share of a core that all rules take."""
+        return self.busy - self.without
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -75,12 +88,20 @@ def _measured(tool: Tool, watched: Fleet, options: argparse.Namespace) -> bool:
         server = stack.enter_context(_exporter(folder, options.replicas, options.models))
         progress(f"{tool}: the past")
         _past(tool, watched, folder / "data")
-        process, url = stack.enter_context(_prometheus(tool, watched, server, folder))
-        progress(f"{tool}: warming up")
-        time.sleep(6 * _POLL_SECONDS)
-        cost = _cost(process, url, options.seconds, tool)
+        port = free_port()
+        files = _files(watched, server, port)
+        process, url = stack.enter_context(_prometheus(tool, files, port, folder))
+        progress(f"{tool}: without rules")
+        time.sleep(_SETTLE_SECONDS)
+        _require_past(url)
+        without = _busy(process, options.seconds)
+        progress(f"{tool}: with rules, warming up")
+        _write(files, folder)
+        process.signal(signal.SIGHUP)
+        time.sleep(_SETTLE_SECONDS)
+        cost = replace(_cost(process, url, options.seconds, tool), without=without)
     print(_report(tool, options, cost))
-    return bool(cost.failing) or sum(map(cost.share, cost.rules)) > _GOAL
+    return bool(cost.failing) or cost.cpu > _GOAL
 
 
 @contextmanager
@@ -101,19 +122,36 @@ def _past(tool: Tool, watched: Fleet, data: Path) -> None:
     backfill(promtool, past_counters(watched, target, now, _PAST_SECONDS, _SCRAPE_SECONDS), data)
 
 
-@contextmanager
-def _prometheus(tool: Tool, watched: Fleet, exporter: str, folder: Path) -> Iterator[tuple[Process, str]]:
-    port = free_port()
+def _files(watched: Fleet, exporter: str, port: int) -> dict[str, str]:
+    """Generate what Prometheus reads; nobody listens where alerts go."""
     nobody = f"{LOOPBACK}:{free_port()}"
     addresses = {"exporter": exporter, "prometheus": f"{LOOPBACK}:{port}", "alertmanager": nobody}
-    deployment = Deployment(addresses=replace(LOCAL, **addresses))
-    for path, text in artefacts(watched, deployment).items():
-        if path.startswith(("prometheus/", "alerts/")):
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text, encoding="utf-8")
+    files = artefacts(watched, Deployment(addresses=replace(LOCAL, **addresses)))
+    return {path: text for path, text in files.items() if path.startswith(("prometheus/", "alerts/"))}
+
+
+def _write(files: Mapping[str, str], folder: Path) -> None:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+
+
+def _require_past(url: str) -> None:
+    """End the run if the past belongs to other series than the present, which would make windows look dearer."""
+    counts = [f"count({TTFT.count})", f"count(last_over_time({TTFT.count}[1h]))"]
+    answers = [requests.get(f"{url}/api/v1/query", params={"query": query}, timeout=60).json() for query in counts]
+    now, past = (answer["data"]["result"][0]["value"][1] for answer in answers)
+    if now != past:
+        sys.exit(f"expected as many series in the past as now, got {past} and {now}; compare their labels")
+
+
+@contextmanager
+def _prometheus(tool: Tool, files: Mapping[str, str], port: int, folder: Path) -> Iterator[tuple[Process, str]]:
+    """Start Prometheus without rules, whose files come later."""
+    _write({_CONFIG: files[_CONFIG]}, folder)
     command = [
         str(tool.path),
-        f"--config.file={folder / 'prometheus/generated/prometheus.yml'}",
+        f"--config.file={folder / _CONFIG}",
         f"--storage.tsdb.path={folder / 'data'}",
         "--storage.tsdb.retention.time=40d",
         f"--web.listen-address={LOOPBACK}:{port}",
@@ -141,6 +179,13 @@ def _cost(process: Process, url: str, seconds: float, tool: Tool) -> Cost:
     busy = (use(process.pid).cpu - used) / (time.monotonic() - begun)
     answer = requests.get(f"{url}/api/v1/status/tsdb", timeout=30).json()
     return replace(cost, series=answer["data"]["headStats"]["numSeries"], busy=busy)
+
+
+def _busy(process: Process, seconds: float) -> float:
+    """Return the share of a core that a process takes."""
+    begun, used = time.monotonic(), use(process.pid).cpu
+    time.sleep(seconds)
+    return (use(process.pid).cpu - used) / (time.monotonic() - begun)
 
 
 def _groups(url: str) -> list[dict[str, Any]]:
@@ -174,12 +219,14 @@ def _report(tool: Tool, options: argparse.Namespace, cost: Cost) -> str:
     )
     title = (
         f"\n{tool}: {options.replicas} replicas, {options.models} models, {cost.series} series;"
-        f" the whole process takes {cost.busy:.0%} of a core; load of this machine {os.getloadavg()[0]:.1f}"
+        f" load of this machine {os.getloadavg()[0]:.1f}"
     )
-    text = table(title, ("group", "rules", "interval s", "seconds, median", "of a core"), rows)
+    text = table(title, ("group", "rules", "interval s", "seconds, median", "of the interval"), rows)
     failing = "".join(f"fails: {error}\n" for error in sorted(set(cost.failing)))
+    verdict = "met" if cost.cpu <= _GOAL else "missed"
     return (
-        f"{text}{failing}goal: at most {_GOAL:.0%} of the interval on one core, {'met' if whole <= _GOAL else 'missed'}"
+        f"{text}{failing}CPU: {cost.busy:.1%} of a core with rules, {cost.without:.1%} without;"
+        f" rules take {cost.cpu:.1%}, goal at most {_GOAL:.0%}: {verdict}"
     )
 
 
