@@ -8,7 +8,7 @@ A `Node` wraps one value of the document. Reading it as something it is not rais
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal, InvalidOperation
 from itertools import islice
 from pathlib import Path
@@ -25,6 +25,9 @@ _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w)")
 _CREDENTIALS = re.compile(r"(?<=//)[^'\"]*@|(?<=['\"])(?!\w+://)[^'\"@]*:[^'\"]*@")
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")  # the letters of RFC 3986
 _PERCENT = re.compile(r"[0-9]+(?:\.[0-9]+)?%")
+_WORDS = re.compile(r"[a-z]{1,15}[0-9]{0,2}(?:[-_][a-z]{1,15}[0-9]{0,2})*")
+_ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
+_SHORTEST_SECRET = 16
 _MOST = 10**9
 """Nothing is counted beyond; a number of a thousand digits would be one that cannot be exposed."""
 _WIDTH = 80  # of a terminal
@@ -64,6 +67,16 @@ class _StrictLoader(yaml.SafeLoader):
                 )
             seen.add((key.tag, key.value))
         return node
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002 - PyYAML's
+        try:
+            return super().construct_object(node, deep=deep)
+        except ValueError:
+            shown = _shown(node.value)
+            raise yaml.MarkedYAMLError(
+                problem=f"{shown} is no number and no date; put it in quotes if it is text",
+                problem_mark=node.start_mark,
+            ) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +137,8 @@ class Node:
 
     def text(self, expected: str = "text") -> str:
         """Read a non-empty text without control characters."""
+        if isinstance(self.value, bool | int | float | date):
+            self.refuse(f"{expected} (put it in quotes)")
         if not isinstance(self.value, str) or not self.value.strip() or not self.value.isprintable():
             self.refuse(expected)
         return self.value
@@ -183,13 +198,19 @@ class Node:
 
     def existing_file(self, base: Path) -> Path:
         """Read the path of a readable, non-empty file; relative paths start at `base`."""
-        path = base / self.text("the path of a file")
+        text = self.text("the path of a file")
+        path = base / text
         try:
             empty = path.stat().st_size == 0 if path.is_file() else None
             if empty is False:
                 path.open("rb").close()
         except OSError as error:
             self.refuse(f"a file that can be read ({error.strerror})")
+        if empty is None and _may_be_secret(text):
+            place = f"{self.file}: {self.path}"
+            raise FleetError(
+                f"{place}: expected the path of a file; what is written there is not shown, since it may be the secret"
+            )
         if empty is None:
             self.refuse(f"an existing file (there is none at {path})")
         if empty:
@@ -211,14 +232,24 @@ def read(path: Path) -> Node:
         mark = error.problem_mark
         line = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
         raise FleetError(f"{path.name}:{line} not YAML: {error.problem}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except RecursionError:
+        raise FleetError(f"{path.name}: lists and mappings stand too deep in each other") from None
+    except (yaml.YAMLError, ValueError) as error:
         raise FleetError(f"{path.name}: not YAML: {' '.join(str(error).split())}") from None
+
+
+def _may_be_secret(path: str) -> bool:
+    """Tell whether somebody may have written a secret where its file's path belongs: no folder, ending or words."""
+    is_path = "/" in path or _ENDING.search(path) or _WORDS.fullmatch(path)
+    return "://" in path or (len(path) >= _SHORTEST_SECRET and not is_path)
 
 
 def _shown(value: Any) -> str:  # noqa: ANN401 - any YAML value
     """Print a value for a message, short enough for one line, and without what stands before @ in an address."""
     if value is None:
         return "nothing"
+    if isinstance(value, date):
+        return str(value)
     try:
         text = _Brief().repr(value)
     except ValueError:

@@ -8,7 +8,7 @@ The values are the catalogue's closed label values.
 from collections.abc import Mapping
 from enum import StrEnum
 
-__all__ = ["Reason", "ScrapeError", "State", "state_of"]
+__all__ = ["Reason", "ScrapeError", "State", "sentence_of", "state_of"]
 
 
 class Reason(StrEnum):
@@ -55,10 +55,13 @@ class ScrapeError(Exception):
 
 _UNREACHABLE = frozenset({Reason.DNS, Reason.REFUSED, Reason.RESET, Reason.TIMEOUT, Reason.TLS})
 
+_FROM_BETWEEN = frozenset({502, 504, 520, 521, 522, 523, 524})
+"""Of a proxy that cannot reach what is behind it, or waits for it in vain; those above 511 are Cloudflare's."""
 _BY_STATUS: Mapping[int, State] = {
     404: State.DISABLED,
     501: State.DISABLED,
     503: State.LOADING,
+    **dict.fromkeys(_FROM_BETWEEN, State.UNREACHABLE),
 }
 
 
@@ -77,3 +80,9 @@ def state_of(error: ScrapeError) -> State:
     if error.status is not None:
         return _BY_STATUS.get(error.status, State.BROKEN)
     return State.BROKEN
+
+
+def sentence_of(error: ScrapeError) -> str:
+    """Say what happened, and who it was that answered where it was not the engine."""
+    between = ": a proxy answers, the engine behind it does not" if error.status in _FROM_BETWEEN else ""
+    return f"{error}{between}"

@@ -4,6 +4,7 @@ The one file an operator edits. In: the path of a fleet file and those it includ
 """
 
 import re
+import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 from exporter import catalogue, includes
 from exporter.access import Access, access
 from exporter.document import FleetError, Node, read
+from exporter.engines import ENGINES
 from exporter.objectives import Slos, slos
 from exporter.oncall import Oncall, oncall
 from exporter.thresholds import ThresholdTable, thresholds
@@ -20,8 +22,16 @@ __all__ = ["Fleet", "FleetError", "Gpus", "Links", "ModelPolicy", "Replica", "lo
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _CARD = re.compile(r"[A-Za-z0-9._:-]{4,80}(?:/[0-9]{1,3})?")
-_HOST = re.compile(r"[\w.-]+|[0-9A-Fa-f:.]+(?:%[\w.-]+)?")
+_HOST = re.compile(
+    r"(?=.{1,254}$)\w(?:[\w-]{0,61}\w)?(?:\.\w(?:[\w-]{0,61}\w)?)*\.?"  # what a name can be, or an address
+    r"|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]+(?:%[\w.-]+)?"
+)
 _PORTS = {"http": 80, "https": 443}
+_ROUTERS = tuple(engine.name for engine in ENGINES.values() if engine.router is not None)
+_OWN_URL = "give each replica its own url"
+_OWN_MODEL = (
+    f"{_OWN_URL}, or, where it is a router of several models, engine: {' or '.join(_ROUTERS)} and its own model"
+)
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _SECTIONS = (
     *("replicas", "include", "slos", "thresholds"),
@@ -102,7 +112,7 @@ def load(path: Path) -> Fleet:
     if root.value is None:
         root.refuse("a mapping with the key replicas")
     parts = root.mapping(optional=_SECTIONS)
-    nodes = [*_replica_nodes(parts.get("replicas")), *_included(parts.get("include"), base)]
+    nodes = [*_replica_nodes(parts.get("replicas")), *_included(parts.get("include"), path)]
     replicas = tuple(_replica(node, base) for node in nodes)
     _refuse_duplicates(nodes, replicas)
     if not replicas and "include" not in parts:
@@ -126,11 +136,13 @@ def _replica_nodes(node: Node | None) -> Iterable[Node]:
     return node.items() if node else ()
 
 
-def _included(node: Node | None, base: Path) -> Iterable[Node]:
+def _included(node: Node | None, root: Path) -> Iterable[Node]:
     """Yield the replicas of the files that `include` patterns match, in the order of their names."""
     for pattern in node.items() if node else ():
         text = includes.pattern(pattern)
-        found = includes.included_files(text, base)
+        found = includes.included_files(text, root.parent)
+        if any(file.resolve() == root.resolve() for file in found):
+            pattern.refuse(f"a pattern that leaves out {root.name} itself")
         if not found and not any(c in text for c in "*?["):
             pattern.refuse("the path of an existing file, or a pattern")
         for file in found:
@@ -157,10 +169,19 @@ def _replica(node: Node, base: Path) -> Replica:
         model=parts["model"].text("a model name") if "model" in parts else None,
         engine=engine,
         api_key_file=parts["api_key_file"].existing_file(base) if "api_key_file" in parts else None,
-        ca_file=tls["ca_file"].existing_file(base) if "ca_file" in tls else None,
+        ca_file=_authorities(tls["ca_file"], base) if "ca_file" in tls else None,
         gpus=tuple(map(_card, parts["gpus"].items())) if "gpus" in parts else (),
         labels=_labels(parts["labels"]) if "labels" in parts else {},
     )
+
+
+def _authorities(node: Node, base: Path) -> Path:
+    path = node.existing_file(base)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except (OSError, ValueError):  # an ssl.SSLError is an OSError
+        node.refuse("a file of certificates (PEM)")
+    return path
 
 
 def _card(node: Node) -> str:
@@ -197,7 +218,7 @@ def _labels(node: Node) -> dict[str, str]:
         if key in _RESERVED_LABELS:
             place = f"{node.file}: {node.path}"
             raise FleetError(f"{place}: label {key!r} is Servewatch's own; choose another name")
-        labels[key] = value.text("text (put numbers in quotes)")
+        labels[key] = value.text()
     return labels
 
 
@@ -231,17 +252,29 @@ def _gpus(node: Node) -> Gpus:
 
 
 def _refuse_duplicates(nodes: list[Node], replicas: tuple[Replica, ...]) -> None:
-    for key in ("name", "url"):
-        seen: dict[object, Node] = {}
-        for node, replica in zip(nodes, replicas, strict=True):
-            value = _server(replica) if key == "url" else replica.name
-            if value in seen:
-                first = seen[value]
-                raise FleetError(
-                    f"{node.file}: {node.path}.{key}: {getattr(replica, key)!r} is already taken by"
-                    f" {first.file}: {first.path}; give each replica its own {key}"
-                )
-            seen[value] = node
+    names: dict[str, Node] = {}
+    servers: dict[tuple[str | None, int], list[tuple[Node, Replica]]] = {}
+    for node, replica in zip(nodes, replicas, strict=True):
+        if replica.name in names:
+            raise _taken(node, "name", replica.name, names[replica.name], "give each replica its own name")
+        names[replica.name] = node
+        there = servers.setdefault(_server(replica), [])
+        for first, other in there:
+            if not _are_models_of_one_router(replica, other):
+                is_router = {replica.engine, other.engine} <= {None, *_ROUTERS}
+                raise _taken(node, "url", replica.url, first, _OWN_MODEL if is_router else _OWN_URL)
+        there.append((node, replica))
+
+
+def _taken(node: Node, key: str, value: str, first: Node, remedy: str) -> FleetError:
+    place = f"{node.file}: {node.path}.{key}"
+    return FleetError(f"{place}: {value!r} is already taken by {first.file}: {first.path}; {remedy}")
+
+
+def _are_models_of_one_router(one: Replica, other: Replica) -> bool:
+    """Tell whether two replicas may share a server: each must say which of a router's models it is."""
+    is_told_apart = one.model is not None and other.model is not None and one.model != other.model
+    return is_told_apart and {one.engine, other.engine} <= set(_ROUTERS)
 
 
 def _server(replica: Replica) -> tuple[str | None, int]:

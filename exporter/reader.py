@@ -159,11 +159,12 @@ class Reader:
     async def _read_model(  # noqa: PLR0913, PLR0917 - what one model's reading depends on
         self, engine: Engine, router: Router, origin: Origin, model: str, state: State, deadline: float
     ) -> Served:
+        name = self.replica.model or tamed(model)
         if state is State.BROKEN:
             said = ScrapeError(Reason.INCOMPLETE, f"{router.path} says that it failed, or what we do not know")
-            return Served(model=tamed(model), state=state, error=said)
+            return Served(model=name, state=state, error=said)
         if state is not State.READY:
-            return Served(model=tamed(model), state=state)
+            return Served(model=name, state=state)
         query = router.query(model)
         try:
             answers, (answer, page) = await asyncio.gather(
@@ -173,10 +174,10 @@ class Reader:
             [served] = (await self._found(answer, page, engine, facts)).served
         except ScrapeError as error:
             if error.status == router.refusal:
-                return Served(model=tamed(model), state=State.SLEEPING)  # unloaded since the list was made
+                return Served(model=name, state=State.SLEEPING)  # unloaded since the list was made
             if state_of(error) is State.DISABLED:
                 error = _without_page(error, engine)
-            return Served(model=tamed(model), state=state_of(error), error=error)
+            return Served(model=name, state=state_of(error), error=error)
         return served
 
     async def _fetch(self, origin: Origin, path: str, deadline: float) -> tuple[Answer, Page]:

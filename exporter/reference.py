@@ -31,6 +31,8 @@ So LLMModelDown stays quiet about a model that sleeps wherever it could run.
 It speaks when the model's process failed (`broken`), or the router is gone and last had the model loaded.
 A model's process that fails costs that model's series; the others stay.
 With `model` in fleet.yml only that model of the router is watched.
+Several replicas may name one router, each with `engine: llama-server` and a `model` of its own.
+Then each model has labels and a drain marker of its own.
 """
 _BUCKETS = """\
 ## Buckets

@@ -14,14 +14,14 @@ from exporter import catalogue
 from exporter.catalogue import Metric
 from exporter.digest import Digest
 from exporter.drain import Drains
-from exporter.failures import Reason, ScrapeError, State, state_of
+from exporter.failures import Reason, ScrapeError, State, sentence_of, state_of
 from exporter.fleet import Replica
 from exporter.identity import Identities
 from exporter.normalise import Normalised, together
 from exporter.reader import Found, Reader, Served
 from exporter.scrape import Scraper
 from exporter.status import Serving, Status, status_text
-from exporter.tame import tamed
+from exporter.tame import shortened, tamed
 
 __all__ = ["AbandonedError", "Outcome", "Stages", "Watch"]
 
@@ -181,7 +181,7 @@ class Watch:
             up=False,
             at=at,
             duration=duration,
-            sentence=tamed(str(error), _LONGEST),
+            sentence=shortened(sentence_of(error), _LONGEST),
             ran_out=error.reason is Reason.TIMEOUT,
         )
 
@@ -207,7 +207,9 @@ class Watch:
             up=any(one.up for one in status.serving),
             at=at,
             duration=duration,
-            sentence=tamed("; ".join(f"{one.model}: {one.error}" for one in found.served if one.error), _LONGEST),
+            sentence=shortened(
+                "; ".join(f"{one.model}: {sentence_of(one.error)}" for one in found.served if one.error), _LONGEST
+            ),
             running=_total(pages, catalogue.REQUESTS_RUNNING),
             waiting=_total(pages, catalogue.REQUESTS_WAITING),
             notes=tuple(note for one in pages for note in _notes(one)),

@@ -9,6 +9,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from exporter import open_files
 from exporter.engines import ENGINES
@@ -17,7 +19,7 @@ from exporter.normalise import Normaliser
 from exporter.objectives import Slos
 from exporter.parse import Parser
 from exporter.service import Options, Service
-from exporter.tame import tamed
+from exporter.tame import shortened, tamed
 from tests.exporter.captured import CAPTURES, capture
 from tests.exporter.sockets import PAGE, Behaviour, answer, by_path, engine, look, raw
 
@@ -93,18 +95,39 @@ def test_unmapped_names_without_end_are_a_short_note() -> None:
     assert note.endswith(" and 990 more names")
 
 
+@pytest.mark.parametrize("name", ["org/model-7b:fp8", "模型-é😀", 'a}b,{c="d" # e', "x" * 200, ""])
+def test_an_ordinary_name_stays_as_it_is(name: str) -> None:
+    assert tamed(name) == name
+
+
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("name", "beginning"),
     [
-        ("org/model-7b:fp8", "org/model-7b:fp8"),
-        ("a\nb\x00c", "a\ufffdb\ufffdc"),
-        ("half \ud800 a pair", "half \ufffd a pair"),
-        ("x" * 300, "x" * 199 + "\u2026"),
-        ("", ""),
+        ("a\nb\x00c", "a\ufffdb\ufffdc\u2026"),
+        ("half \ud800 a pair", "half \ufffd a pair\u2026"),
+        ("x" * 300, "x" * 191 + "\u2026"),
     ],
 )
-def test_what_an_engine_calls_itself_is_printable_and_short(text: str, expected: str) -> None:
-    assert tamed(text) == expected
+def test_what_an_engine_calls_itself_is_printable_and_short(name: str, beginning: str) -> None:
+    assert tamed(name).startswith(beginning)
+    assert len(tamed(name)) == len(beginning) + 8
+    assert tamed(name).isprintable()
+    assert tamed(tamed(name)) == tamed(name), "what was learned is read back from a file"
+
+
+names = st.text(st.characters(exclude_categories=()), min_size=1, max_size=6).map(lambda text: text + "x" * 199)
+
+
+@given(st.lists(st.one_of(names, st.text(max_size=3)), unique=True, max_size=6))
+def test_two_names_never_become_one(different: list[str]) -> None:
+    assert len({tamed(name) for name in different}) == len(different)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shown"), [("one\nline", "one\ufffdline"), ("x" * 30, "x" * 19 + "\u2026"), ("short", "short")]
+)
+def test_a_sentence_is_one_short_line(sentence: str, shown: str) -> None:
+    assert shortened(sentence, 20) == shown
 
 
 def test_a_name_that_is_no_text_breaks_no_page() -> None:

@@ -32,6 +32,16 @@ async def _drip(_request: bytes, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.02)
 
 
+def _endless(size: int) -> Behaviour:
+    async def behave(_request: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD + f"Content-Length: {size}\r\n\r\n".encode())
+        for _ in range(size // len(PAGE)):
+            writer.write(PAGE)
+            await writer.drain()
+
+    return behave
+
+
 def _bomb() -> bytes:
     press = zlib.compressobj(wbits=31)
     return b"".join(press.compress(b"a 1\n" * 2**18) for _ in range(64)) + press.flush()
@@ -67,6 +77,9 @@ FAILURES: dict[str, tuple[Behaviour, Reason, State]] = {
     "forbids": (answer(403, b"{}"), Reason.AUTH, State.DENIED),
     "has no page, as vLLM always has": (answer(404, b""), Reason.STATUS, State.BROKEN),
     "fails to write its page": (answer(500, b"struct.error"), Reason.STATUS, State.BROKEN),
+    "is gone, and a proxy says so": (answer(502, b"<html>Bad Gateway"), Reason.STATUS, State.UNREACHABLE),
+    "does not answer its proxy in time": (answer(504, b"<html>"), Reason.STATUS, State.UNREACHABLE),
+    "says that it has no metrics, as vLLM never does": (answer(501, b"{}"), Reason.STATUS, State.BROKEN),
     "is loading": (answer(503, b'{"error":{"code":503}}'), Reason.STATUS, State.LOADING),
     "answers 204 without a page": (raw(b"HTTP/1.1 204 X\r\n\r\n"), Reason.STATUS, State.BROKEN),
     "redirects to another host": (_redirect("http://192.0.2.1/metrics"), Reason.REDIRECT, State.BROKEN),
@@ -97,6 +110,7 @@ FAILURES: dict[str, tuple[Behaviour, Reason, State]] = {
         State.DISABLED,
     ),
     "sends more than we read": (answer(200, b"a 1\n" * 2**22 + b"b 1\n" * 8), Reason.SIZE, State.BROKEN),
+    "sends 200 MB": (_endless(200 * 10**6), Reason.SIZE, State.BROKEN),
     "sends a gzip bomb": (answer(200, _bomb(), headers=GZIP), Reason.SIZE, State.BROKEN),
     "says gzip and sends text": (answer(200, PAGE, headers=GZIP), Reason.ENCODING, State.BROKEN),
     "cuts a gzip body": (answer(200, gzip.compress(PAGE)[:-400], headers=GZIP), Reason.INCOMPLETE, State.BROKEN),
@@ -215,6 +229,23 @@ def test_a_connection_that_went_stale_costs_nothing() -> None:
                 found.append((await service.look(watch, 5)).up)
                 await asyncio.sleep(0.06)
             return found
+
+    assert asyncio.run(scenario()) == [True] * 4
+
+
+def test_a_connection_that_is_closed_as_it_is_used_again_costs_one_more_question() -> None:
+    used: list[asyncio.StreamWriter] = []
+
+    async def answer_once_each(request: bytes, writer: asyncio.StreamWriter) -> None:
+        if writer in used:
+            writer.close()
+            return
+        used.append(writer)
+        await answer()(request, writer)
+
+    async def scenario() -> list[bool]:
+        async with engine(answer_once_each) as address, watching(f"http://{address}") as service:
+            return [(await service.look(service.watches["r"], 5)).up for _ in range(4)]
 
     assert asyncio.run(scenario()) == [True] * 4
 

@@ -3,11 +3,14 @@
 import asyncio
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from exporter.failures import State
+from exporter.fleet import load
+from exporter.service import Options, Service
 from exporter.watch import Outcome
 from tests.exporter.captured import CAPTURES, capture
 from tests.exporter.sockets import Behaviour, answer, engine, look, path_of, watching
@@ -195,6 +198,44 @@ def test_a_configured_model_is_the_only_one_watched() -> None:
     outcome = seen(both(), model="tiny-b")
     assert states(outcome.page) == {"tiny-b": "ready"}
     assert "tiny-a" not in outcome.page
+
+
+def test_models_of_one_router_may_be_replicas_of_their_own(tmp_path: Path) -> None:
+    async def scenario() -> dict[str, Outcome]:
+        async with engine(both()) as address:
+            file = tmp_path / "fleet.yml"
+            file.write_text(
+                "replicas:\n"
+                f"  - {{name: a, url: 'http://{address}', engine: llama-server, model: tiny-a}}\n"
+                f"  - {{name: b, url: 'http://{address}', engine: llama-server, model: tiny-b}}\n"
+            )
+            service = Service(Options(fleet=file), load(file))
+            found = {name: await service.look(watch, 5) for name, watch in service.watches.items()}
+            await service.close()
+            return found
+
+    found = asyncio.run(scenario())
+    assert {name: states(outcome.page) for name, outcome in found.items()} == {
+        "a": {"tiny-a": "ready"},
+        "b": {"tiny-b": "ready"},
+    }
+    assert 'llm_generation_tokens_total{model="tiny-b"} 7.0' in found["b"].page
+
+
+def test_models_whose_long_names_begin_alike_stay_apart() -> None:
+    names = [f"{'org/' * 60}{ending}" for ending in ("a", "b")]
+    router = Router(
+        listed=json.dumps({"data": [{"id": name, "status": {"value": "loading"}} for name in names]}).encode()
+    )
+    assert len(states(seen(router).page)) == 2
+
+
+def test_a_model_that_its_proxy_cannot_reach_is_unreachable() -> None:
+    router = both()
+    router.children["tiny-b"] = answer(502, b"<html>")
+    outcome = seen(router)
+    assert states(outcome.page) == {"tiny-a": "ready", "tiny-b": "unreachable"}
+    assert outcome.sentence.endswith("answered status 502: a proxy answers, the engine behind it does not")
 
 
 def test_a_configured_model_that_the_router_does_not_list_is_told() -> None:

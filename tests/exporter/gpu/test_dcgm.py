@@ -175,7 +175,8 @@ def test_a_name_of_a_card_is_one_short_line() -> None:
     [reading] = read(page(of(f'UUID="two\\nlines {"z" * 500}",modelName="a\0b"', {"POWER_USAGE": 300}))).readings
     assert reading.card.gpu.isprintable()
     assert len(reading.card.gpu) == 200
-    assert reading.facts["card"] == "a\ufffdb"
+    assert reading.facts["card"].startswith("a\ufffdb")
+    assert reading.facts["card"].isprintable()
 
 
 def test_the_last_xid_is_a_code_by_card() -> None:
