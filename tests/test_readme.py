@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import trustme
+
 from drills.__main__ import catalogue
 from exporter.fleet import load
 from running.paths import ROOT
@@ -15,6 +17,8 @@ def test_the_fleet_of_the_readme_can_be_used(tmp_path: Path) -> None:
     fleet = fleet.replace("/run/secrets/", "")
     for name in re.findall(r"_file: ([\w.-]+)", fleet):
         (tmp_path / name).write_text("a secret")
+    for name in re.findall(r"\bca_file: ([\w.-]+)", fleet):
+        trustme.CA().cert_pem.write_to_path(str(tmp_path / name))
     (tmp_path / "fleet.yml").write_text(fleet)
     assert [replica.name for replica in load(tmp_path / "fleet.yml").replicas] == ["vllm-a", "batch"]
 
