@@ -8,7 +8,7 @@ the SLO window are thinned to one evaluation every five minutes.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from drills.backtest.alert_states import replay
 from drills.backtest.engine import Answer, Engine, Tools, backfill, serving
 from drills.backtest.inline import Branch, Question, Rules
 from drills.backtest.page import EPOCH
+from drills.backtest.profiles import MONTH
 from drills.backtest.resolution import Stretch
 from drills.backtest.traffic import STEP
 from prometheus.windows import TILE
@@ -25,6 +26,7 @@ __all__ = ["THIN", "Exam", "Fired", "evaluated"]
 
 THIN = 100
 """Seconds between two evaluations where nothing happens; the tiles of long windows lie at multiples of it."""
+_PART = MONTH
 _FIRST_PASS = 0.6
 """The share of the time that the first pass takes."""
 
@@ -71,6 +73,12 @@ class Exam:
         found = [np.arange(EPOCH + span.start, EPOCH + span.end, _step(span)) for span in self.spans]
         return [float(moment) for moment in np.concatenate(found)]
 
+    @property
+    def parts(self) -> tuple["Exam", ...]:
+        """The same in a few parts: promtool reads a text once per block of it, so one of a year takes too long."""
+        by_part = groupby(self.spans, key=lambda span: span.start // _PART)
+        return tuple(replace(self, spans=tuple(spans)) for _, spans in by_part)
+
 
 @dataclass(slots=True)
 class _Active:
@@ -88,16 +96,21 @@ def evaluated(tools: Tools, scraped: Path, exam: Exam) -> tuple[Fired, ...]:
     recorded = scraped.with_name(f"{scraped.name}-recorded")
     with serving(tools.prometheus, scraped) as engine:
         _note(active, _asked(engine, {key: queries[key] for key in queries.keys() - of_recorded}, exam, 0))
-        means = exam.rules.means
-        rules = {name: exam.rules.recording(name) for name in exam.rules.kept - means}
-        counted = _lines(_asked(engine, rules, exam, _FIRST_PASS))
-        held = _held(engine, {name: exam.rules.recording(name) for name in means}, exam)
-        backfill(tools.promtool, chain(counted, held), recorded)
+        for part in exam.parts:
+            backfill(tools.promtool, _recorded(engine, part, _FIRST_PASS / len(exam.parts)), recorded)
     with serving(tools.prometheus, recorded, lookback="1s") as engine:
         _note(active, _asked(engine, {key: queries[key] for key in of_recorded}, exam, 1 - _FIRST_PASS))
     moments = exam.moments
     fired = (_fired(*branches[key], active[key], moments) for key in branches)
     return _merged(sorted(chain.from_iterable(fired), key=lambda each: each.firing))
+
+
+def _recorded(engine: Engine, exam: Exam, share: float) -> Iterator[str]:
+    """Evaluate the recording rules that are kept, and write what they record as OpenMetrics text."""
+    means = exam.rules.means
+    rules = {name: exam.rules.recording(name) for name in exam.rules.kept - means}
+    yield from _lines(_asked(engine, rules, exam, share))
+    yield from _held(engine, {name: exam.rules.recording(name) for name in means}, exam)
 
 
 def _merged(fired: Iterable[Fired]) -> tuple[Fired, ...]:
