@@ -1,4 +1,7 @@
-"""Handbook: the runbooks as pages, so that the link in a notification opens on a phone. In: Markdown. Out: HTML."""
+"""Handbook: the runbooks as pages, so that the link in a notification opens on a phone.
+
+In: Markdown, pictures beside it. Out: HTML, PNG.
+"""
 
 import re
 from itertools import pairwise
@@ -7,9 +10,10 @@ from pathlib import Path
 import jinja2
 from markdown_it import MarkdownIt
 
-__all__ = ["handbook_page"]
+__all__ = ["handbook_page", "handbook_picture"]
 
 _NAME = re.compile(r"[A-Za-z0-9-]{1,100}")
+_PICTURE = re.compile(r"[a-z0-9-]{1,100}\.png")
 _INDEX = "README"
 _LINK_TO_PAGE = re.compile(r'href="(?:runbooks/)?([A-Za-z0-9-]+)\.md(#[^"]*)?"')
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
@@ -25,6 +29,12 @@ def handbook_page(directory: Path, name: str = _INDEX) -> str | None:
         return None
     body = _LINK_TO_PAGE.sub(r'href="\1\2"', _rendered(file.read_text(encoding="utf-8")))
     return _TEMPLATE.render(title=name if name != _INDEX else "Runbooks", body=body, is_index=name == _INDEX)
+
+
+def handbook_picture(directory: Path, name: str) -> bytes | None:
+    """Read a picture of the runbooks; None if there is none of that name."""
+    file = directory / "pictures" / name
+    return file.read_bytes() if _PICTURE.fullmatch(name) and file.is_file() else None
 
 
 def _rendered(markdown: str) -> str:

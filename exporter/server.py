@@ -13,7 +13,7 @@ from exporter.basic_auth import BasicAuth
 from exporter.drain_routes import add_drain_routes
 from exporter.expose import CONTENT_TYPE
 from exporter.fleet import Fleet, FleetError
-from exporter.handbook import handbook_page
+from exporter.handbook import handbook_page, handbook_picture
 from exporter.landing import landing
 from exporter.probe import Probe, budget
 from exporter.service import RUNBOOKS, Options, Service
@@ -25,9 +25,10 @@ __all__ = ["app"]
 
 _PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'",
+    "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'",
     "Cache-Control": "no-store",
 }
+_PICTURE_HEADERS = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
 
 
 def app(options: Options, fleet: Fleet, web: Web | None = None) -> FastAPI:
@@ -67,6 +68,7 @@ def app(options: Options, fleet: Fleet, web: Web | None = None) -> FastAPI:
     application.add_api_route("/", _landing, methods=["GET", "HEAD"])
     application.add_api_route("/runbooks/", _runbooks, methods=["GET", "HEAD"])
     application.add_api_route("/runbooks/{name}", _runbook, methods=["GET", "HEAD"])
+    application.add_api_route("/runbooks/pictures/{name}", _picture, methods=["GET", "HEAD"])
     add_drain_routes(application)
     if web is not None:
         application.add_middleware(BasicAuth, web=web)
@@ -136,6 +138,14 @@ async def _runbooks(request: Request) -> Response:
 
 async def _runbook(request: Request, name: str) -> Response:
     return _handbook_response(request, name)
+
+
+async def _picture(name: str) -> Response:
+    # Those of the checkout: no fleet changes them, so generate.py writes none.
+    picture = handbook_picture(RUNBOOKS, name)
+    if picture is None:
+        return PlainTextResponse(f"No picture is named {name[:80]!a}.\n", status_code=404)
+    return Response(picture, media_type="image/png", headers=_PICTURE_HEADERS)
 
 
 def _handbook_response(request: Request, name: str) -> Response:

@@ -1,4 +1,4 @@
-"""Gallery: an example of each incident shape, evaluated and drawn. In: a folder, a seed. Out: an SVG per shape."""
+"""Gallery: an example of each incident shape, evaluated and drawn. In: a folder, a seed. Out: a PNG per shape."""
 
 import tempfile
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def gallery(folder: Path, seed: int, tools: Tools) -> Iterator[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     profile = PROFILES[_MODEL]
     for name in SHAPES:
-        path = folder / f"{name.replace(' ', '-')}.svg"
+        path = folder / f"{name.replace(' ', '-')}.png"
         draw(_scene(profile, name, seed, tools), path)
         yield path
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.handbook import handbook_page
+from exporter.handbook import handbook_page, handbook_picture
 
 RUNBOOK = """# LLMModelDown
 
@@ -24,8 +24,16 @@ curl -s 'http://127.0.0.1:9801/probe?target=a&b'
 """
 
 
+PICTURE = b"\x89PNG\r\n\x1a\n, then anything"
+
+
 @pytest.fixture
 def runbooks(tmp_path: Path) -> Path:
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "slow-burn.png").write_bytes(PICTURE)
+    (tmp_path / "pictures" / "notes.txt").write_text("no picture")
+    (tmp_path / "pictures" / "folder.png").mkdir()
+    (tmp_path / "beside.png").write_bytes(b"not in the folder of pictures")
     (tmp_path / "LLMModelDown.md").write_text(RUNBOOK)
     (tmp_path / "README.md").write_text("# Runbooks\n\n- [LLMModelDown](LLMModelDown.md)\n")
     (tmp_path.parent / "secret.md").write_text("not a runbook")
@@ -59,3 +67,25 @@ def test_the_index_lists_runbooks(runbooks: Path) -> None:
 )
 def test_nothing_but_a_runbook_is_served(runbooks: Path, name: str) -> None:
     assert handbook_page(runbooks, name) is None
+
+
+def test_a_picture_is_served_as_it_is(runbooks: Path) -> None:
+    assert handbook_picture(runbooks, "slow-burn.png") == PICTURE
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "no-such.png",
+        "notes.txt",
+        "folder.png",
+        "../beside.png",
+        "..",
+        "",
+        ".png",
+        "slow-burn.png\n",
+        "a" * 5000 + ".png",
+    ],
+)
+def test_nothing_but_a_picture_is_served_as_one(runbooks: Path, name: str) -> None:
+    assert handbook_picture(runbooks, name) is None

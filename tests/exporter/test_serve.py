@@ -1,5 +1,6 @@
 """The exporter as a process: its HTTP surface, reloads, and its end."""
 
+import re
 import signal
 import socket
 import threading
@@ -257,3 +258,28 @@ def test_runbooks_are_those_of_this_fleet_and_otherwise_those_of_the_checkout(tm
         missing = get(f"{address}/runbooks/NoSuchAlert")
     assert missing.status_code == 404
     assert "No runbook is named 'NoSuchAlert'" in missing.text
+
+
+def test_pages_show_the_pictures_of_the_checkout_and_nothing_else_is_reached_that_way(tmp_path: Path) -> None:
+    fleet = write_fleet(tmp_path / "fleet.yml", a="http://127.0.0.1:1")
+    with exporter(fleet, tmp_path / "log", "--runbooks", str(tmp_path)) as (address, _):
+        page = get(f"{address}/runbooks/incidents")
+        shown = re.findall(r'<img src="(pictures/[^"]+)"', page.text)
+        pictures = [get(f"{address}/runbooks/{path}") for path in shown]
+        strange = [
+            get(f"{address}/runbooks/pictures/{path}")
+            for path in (
+                "",
+                "none.png",
+                "..%2FREADME.md",
+                "..%2Fpictures%2Fslow-burn.png",
+                "%2Fetc%2Fpasswd",
+                "a%00.png",
+            )
+        ]
+    assert "img-src 'self'" in page.headers["Content-Security-Policy"]
+    assert pictures
+    for picture in pictures:
+        assert picture.headers["Content-Type"] == "image/png"
+        assert picture.content.startswith(b"\x89PNG")
+    assert [answer.status_code for answer in strange] == [404] * len(strange)

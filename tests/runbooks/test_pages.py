@@ -12,6 +12,7 @@ import yaml
 
 from alerts.catalogue import ALERTS
 from alerts.model import Alert
+from drills.backtest.incidents import SHAPES
 from exporter.fleet import load
 from prometheus.deployment import Deployment
 from runbooks import facts
@@ -23,6 +24,8 @@ from tests.runbooks.pages import PAGES, ROOT, Page
 
 INDEX = PAGES["README"]
 PROCEDURES = {name: page for name, page in PAGES.items() if name.islower()}
+PICTURES = {path.name: path.read_bytes() for path in sorted((ROOT / "runbooks" / "pictures").iterdir())}
+PHONE_KILOBYTES = 60
 OF_ALERTS = {name: page for name, page in PAGES.items() if page is not INDEX and name not in PROCEDURES}
 FOREIGN = ("alertmanager_", "prometheus_")
 SHORTEST_SECTION = 40
@@ -99,10 +102,25 @@ def test_promql_names_series_that_exist(page: Page) -> None:
 def test_every_link_leads_somewhere(page: Page) -> None:
     for link in page.links():
         path, _, anchor = link.partition("#")
+        if path.endswith(".png"):
+            assert (ROOT / "runbooks" / path).is_file(), link
+            continue
         target = PAGES.get(Path(path).stem) if path else page
         assert target is not None, link
         headings = {heading.lower().replace(" ", "-") for heading in target.sections()}
         assert not anchor or anchor in headings, link
+
+
+def test_there_is_a_picture_of_every_shape_of_incident_on_one_page() -> None:
+    assert set(PICTURES) == {f"{shape.replace(' ', '-')}.png" for shape in SHAPES}
+    assert {f"pictures/{name}" for name in PICTURES} <= set(PAGES["incidents"].links())
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_is_small_enough_for_a_phone_in_a_lift(name: str) -> None:
+    picture = PICTURES[name]
+    assert picture.startswith(b"\x89PNG\r\n\x1a\n")
+    assert len(picture) < PHONE_KILOBYTES * 1000
 
 
 @every_page
