@@ -135,7 +135,7 @@ GPU_FAILURE = Label(
     name="reason",
     help="what is wrong with a card, or why its source cannot tell",
     values=(
-        *("lost", "reset_required", "no_power", "no_permission", "unknown"),
+        *("lost", "reset_required", "no_power", "no_permission", "unknown", "unseen"),
         *(
             "no_library",
             "no_driver",
@@ -488,14 +488,14 @@ GPU_UP = Metric(
     name="llm_gpu_up",
     kind=Kind.GAUGE,
     group=Group.GPU,
-    help="1 if the card answers, 0 if it was there and does not.",
+    help="1 if the card answers, 0 if it was there and does not; absent while its source cannot tell.",
     labels=_CARD,
 )
 GPU_TROUBLE = Metric(
     name="llm_gpu_failure",
     kind=Kind.GAUGE,
     group=Group.GPU,
-    help="1 for each thing that is wrong with a card; a card can answer and be in trouble.",
+    help="1 for each thing that is wrong with a card, which can answer all the same; unseen: its source cannot tell.",
     labels=(*_CARD, GPU_FAILURE),
 )
 REPLICA_GPU_INFO = Metric(
@@ -600,7 +600,8 @@ GPU_XID_ERRORS = Metric(
     name="llm_gpu_xid_errors_total",
     kind=Kind.COUNTER,
     group=Group.GPU,
-    help="Xid errors reported since the exporter started. A page of DCGM hides that the last one happened again.",
+    help="Xid errors since the exporter started. A page of DCGM tells the last one only: one that is there at first is"
+    " not counted, and that it happened again stays hidden.",
     labels=(*_CARD, XID),
 )
 GPU_XID_TIME = Metric(
@@ -645,11 +646,18 @@ GPU_COLLECTOR_FAILURE = Metric(
     help="1 for the reason why the source could not tell.",
     labels=(GPU_SOURCE, GPU_ORIGIN, GPU_FAILURE),
 )
+GPU_COLLECTOR_CARDS = Metric(
+    name="llm_gpu_collector_cards",
+    kind=Kind.GAUGE,
+    group=Group.GPU,
+    help="Cards that the source tells of, or told of when it last could.",
+    labels=(GPU_SOURCE, GPU_ORIGIN),
+)
 GPU_COLLECTOR_TIME = Metric(
     name="llm_gpu_collector_success_timestamp_seconds",
     kind=Kind.GAUGE,
     group=Group.GPU,
-    help="Unix time at which the source last told something new, in seconds.",
+    help="Unix time at which the source last told of its cards, in seconds.",
     labels=(GPU_SOURCE, GPU_ORIGIN),
 )
 GPU_COLLECTOR_SECONDS = Metric(

@@ -4,7 +4,6 @@ The one file an operator edits. In: the path of a fleet file and those it includ
 """
 
 import re
-import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,8 @@ from urllib.parse import urlsplit
 
 from exporter import catalogue, includes
 from exporter.access import Access, access
+from exporter.address import authorities, origin, server
+from exporter.cards import Gpus, card_names, gpus
 from exporter.document import FleetError, Node, read
 from exporter.engines import ENGINES
 from exporter.objectives import Slos, slos
@@ -21,12 +22,6 @@ from exporter.thresholds import ThresholdTable, thresholds
 __all__ = ["Fleet", "FleetError", "Gpus", "Links", "ModelPolicy", "Replica", "load"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
-_CARD = re.compile(r"[A-Za-z0-9._:-]{4,80}(?:/[0-9]{1,3})?")
-_HOST = re.compile(
-    r"(?=.{1,254}$)\w(?:[\w-]{0,61}\w)?(?:\.\w(?:[\w-]{0,61}\w)?)*\.?"  # what a name can be, or an address
-    r"|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]+(?:%[\w.-]+)?"
-)
-_PORTS = {"http": 80, "https": 443}
 _ROUTERS = tuple(engine.name for engine in ENGINES.values() if engine.router is not None)
 _OWN_URL = "give each replica its own url"
 _OWN_MODEL = (
@@ -78,15 +73,6 @@ class Links:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gpus:
-    """Who tells about the cards: the driver of this host, pages of other exporters (by source), other Servewatches."""
-
-    nvml: bool = True
-    pages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    exporters: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
     """Everything fleet.yml says."""
 
@@ -126,7 +112,7 @@ def load(path: Path) -> Fleet:
         oncall=oncall(parts["oncall"], base) if "oncall" in parts else Oncall(),
         links=_links(parts["links"]) if "links" in parts else Links(),
         exporter=access(parts["exporter"], base) if "exporter" in parts else Access(),
-        gpus=_gpus(parts["gpu"]) if "gpu" in parts else Gpus(),
+        gpus=gpus(parts["gpu"], base) if "gpu" in parts else Gpus(),
     )
     _refuse_unknown_models(root, fleet)
     return fleet
@@ -160,7 +146,7 @@ def _replica(node: Node, base: Path) -> Replica:
     if engine is not None and engine not in catalogue.ENGINE.values:
         parts["engine"].refuse(f"one of: {', '.join(catalogue.ENGINE.values)}")
     tls = parts["tls"].mapping(optional=("ca_file",)) if "tls" in parts else {}
-    url = _url(parts["url"])
+    url = origin(parts["url"])
     if tls and not url.startswith("https:"):
         parts["url"].refuse("https://host[:port], since the replica has tls")
     return Replica(
@@ -169,44 +155,10 @@ def _replica(node: Node, base: Path) -> Replica:
         model=parts["model"].text("a model name") if "model" in parts else None,
         engine=engine,
         api_key_file=parts["api_key_file"].existing_file(base) if "api_key_file" in parts else None,
-        ca_file=_authorities(tls["ca_file"], base) if "ca_file" in tls else None,
-        gpus=tuple(map(_card, parts["gpus"].items())) if "gpus" in parts else (),
+        ca_file=authorities(tls["ca_file"], base) if "ca_file" in tls else None,
+        gpus=card_names(parts["gpus"]) if "gpus" in parts else (),
         labels=_labels(parts["labels"]) if "labels" in parts else {},
     )
-
-
-def _authorities(node: Node, base: Path) -> Path:
-    path = node.existing_file(base)
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
-    except (OSError, ValueError):  # an ssl.SSLError is an OSError
-        node.refuse("a file of certificates (PEM)")
-    return path
-
-
-def _card(node: Node) -> str:
-    expected = "a card's uuid such as GPU-5c7f0a12-…, with /3 behind it for its MIG instance 3"
-    text = node.text(expected)
-    if not _CARD.fullmatch(text):
-        node.refuse(expected)
-    return text
-
-
-def _url(node: Node) -> str:
-    expected = "http(s)://host[:port]"
-    text = node.text(expected)
-    try:
-        parts = urlsplit(text)
-        usable = parts.scheme in _PORTS and _HOST.fullmatch(parts.hostname or "") is not None and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or " " in text or parts.netloc.endswith(":"):
-        node.refuse(expected)
-    if "@" in parts.netloc:
-        raise FleetError(f"{node.file}: {node.path}: expected {expected} without a password; use api_key_file")
-    if parts.path not in {"", "/"} or parts.query or parts.fragment or "?" in text or "#" in text:
-        node.refuse(f"{expected} without a path")
-    return f"{parts.scheme}://{parts.netloc.lower()}"
 
 
 def _labels(node: Node) -> dict[str, str]:
@@ -241,16 +193,6 @@ def _links(node: Node) -> Links:
     return Links(**{key: value.link().rstrip("/") for key, value in parts.items()})
 
 
-def _gpus(node: Node) -> Gpus:
-    pages = tuple(source for source in catalogue.GPU_SOURCE.values if source != "nvml")
-    parts = node.mapping(optional=("nvml", *pages, "exporters"))
-    return Gpus(
-        nvml=parts["nvml"].truth() if "nvml" in parts else True,
-        pages={source: tuple(map(_url, parts[source].items())) for source in pages if source in parts},
-        exporters=tuple(map(_url, parts["exporters"].items())) if "exporters" in parts else (),
-    )
-
-
 def _refuse_duplicates(nodes: list[Node], replicas: tuple[Replica, ...]) -> None:
     names: dict[str, Node] = {}
     servers: dict[tuple[str | None, int], list[tuple[Node, Replica]]] = {}
@@ -258,7 +200,7 @@ def _refuse_duplicates(nodes: list[Node], replicas: tuple[Replica, ...]) -> None
         if replica.name in names:
             raise _taken(node, "name", replica.name, names[replica.name], "give each replica its own name")
         names[replica.name] = node
-        there = servers.setdefault(_server(replica), [])
+        there = servers.setdefault(server(replica.url), [])
         for first, other in there:
             if not _are_models_of_one_router(replica, other):
                 is_router = {replica.engine, other.engine} <= {None, *_ROUTERS}
@@ -275,12 +217,6 @@ def _are_models_of_one_router(one: Replica, other: Replica) -> bool:
     """Tell whether two replicas may share a server: each must say which of a router's models it is."""
     is_told_apart = one.model is not None and other.model is not None and one.model != other.model
     return is_told_apart and {one.engine, other.engine} <= set(_ROUTERS)
-
-
-def _server(replica: Replica) -> tuple[str | None, int]:
-    """Answer what is the same for two spellings of one address."""
-    parts = urlsplit(replica.url)
-    return parts.hostname, parts.port or _PORTS[parts.scheme]
 
 
 def _refuse_unknown_models(root: Node, fleet: Fleet) -> None:

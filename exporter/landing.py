@@ -9,7 +9,6 @@ from urllib.parse import quote
 import jinja2
 
 from exporter import __version__
-from exporter.drain import Drain
 from exporter.engines import ENGINES
 from exporter.failures import State
 from exporter.service import Service
@@ -80,9 +79,7 @@ class _Pool:
 def landing(service: Service) -> str:
     """Write the landing page."""
     now = time.time()
-    rows = [
-        _row(watch, service.model_of(watch), service.drains.of(name), now) for name, watch in service.watches.items()
-    ]
+    rows = [_row(watch, service.model_of(watch), _remarks(service, watch), now) for watch in service.watches.values()]
     seen = [watch.last for watch in service.watches.values() if watch.last is not None]
     return _TEMPLATE.render(
         pools=_pools(rows),
@@ -108,9 +105,17 @@ def _pools(rows: Iterable[_Row]) -> list[_Pool]:
     return sorted(pools, key=lambda pool: (not pool.trouble, pool.model))
 
 
-def _row(watch: Watch, model: str, drain: Drain | None, now: float) -> _Row:
+def _remarks(service: Service, watch: Watch) -> tuple[str, ...]:
+    """Say what a person should know of a replica: planned work, its last failure or notes, cards that nobody shows."""
+    name, last = watch.replica.name, watch.last
+    drain = service.drains.of(name)
+    planned = (f"marked by {drain.by} as draining until {drain.end}",) if drain else ()
+    of_last = ((last.sentence,) if last.sentence else last.notes) if last else ()
+    return (*planned, *of_last, *service.gpus.remarks.get(name, ()))
+
+
+def _row(watch: Watch, model: str, remarks: tuple[str, ...], now: float) -> _Row:
     last = watch.last
-    remarks = ((last.sentence,) if last.sentence else last.notes) if last else ()
     engine = ENGINES.get(last.engine if last else watch.replica.engine or "")
     age = max(0.0, now - last.at) if last else 0.0  # the clock may have been set back
     return _Row(
@@ -127,7 +132,7 @@ def _row(watch: Watch, model: str, drain: Drain | None, now: float) -> _Row:
         age=_age(age) if last else "",
         old=age > _OLD,
         took=_took(last.duration) if last else "",
-        remarks=(f"marked by {drain.by} as draining until {drain.end}", *remarks) if drain else remarks,
+        remarks=remarks,
     )
 
 

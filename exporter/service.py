@@ -155,9 +155,10 @@ class Service:
     def gpu_targets(self, address: str, scheme: str = "http") -> list[dict[str, Any]]:
         """Answer Prometheus' HTTP service discovery: /gpu of this address, and of every exporter in fleet.yml."""
         others = [url.partition("//") for url in self.fleet.gpus.exporters]
+        found = {address: scheme} | {host: scheme.rstrip(":") for scheme, _, host in others}
         return [
             {"targets": [target], "labels": {"__metrics_path__": "/gpu", "__scheme__": scheme}}
-            for target, scheme in ((address, scheme), *((host, scheme.rstrip(":")) for scheme, _, host in others))
+            for target, scheme in found.items()
         ]
 
     def _model_named(self, name: str) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 from exporter import catalogue
-from exporter.gpu.columns import MEBIBYTE, Column, Row, rows, take
+from exporter.gpu.columns import MEBIBYTE, Column, Field, Row, rows, take
 from exporter.gpu.page import PageSource
 from exporter.gpu.reading import Card, Failure, Reading, Snapshot, Values
 from exporter.parse import Page
@@ -21,15 +21,18 @@ _BLANKS = frozenset(map(float, (2**16 - 1, 2**31 - 1, 2**32 - 1, 2**64 - 1)))
 _CLOCK = "gpu_clock"
 _CLOCKS = frozenset({"GPU_CLOCK_TYPE_SYSTEM", "system"})
 _TOTAL = "gpu_total_vram"
-_OF_PARTS = frozenset({_TOTAL, "gpu_used_vram", "gpu_free_vram"})
+_USED, _FREE = "gpu_used_vram", "gpu_free_vram"
+_LEFT = f"{_TOTAL} - {_USED}"
+_OF_PARTS = frozenset({_TOTAL, _USED, _FREE})
+_CARD_NAMES = ("card_series", "card_model")
 _UNDIVIDED = frozenset({"", "spx"})
 
 _MEMORY = tuple(
-    Column(metric=metric, names=(name,), factor=MEBIBYTE)
-    for metric, name in (
-        (catalogue.GPU_MEMORY_TOTAL, _TOTAL),
-        (catalogue.GPU_MEMORY_USED, "gpu_used_vram"),
-        (catalogue.GPU_MEMORY_FREE, "gpu_free_vram"),
+    Column(metric=metric, names=names, factor=MEBIBYTE)
+    for metric, names in (
+        (catalogue.GPU_MEMORY_TOTAL, (_TOTAL,)),
+        (catalogue.GPU_MEMORY_USED, (_USED,)),
+        (catalogue.GPU_MEMORY_FREE, (_FREE, _LEFT)),
     )
 )
 _BUSY = (
@@ -62,6 +65,8 @@ def read(page: Page) -> Snapshot:
         divided = _is_divided(row.labels)
         if row.numbers.get(_TOTAL) == 0:  # no memory of its own, so its use says nothing either
             row.numbers = {name: number for name, number in row.numbers.items() if name not in _OF_PARTS}
+        elif {_TOTAL, _USED} <= row.numbers.keys():
+            row.numbers[_LEFT] = row.numbers[_TOTAL] - row.numbers[_USED]
         if card.partition:
             take(row, _MEMORY, values)
         else:
@@ -110,7 +115,8 @@ def _reading(card: Card, row: Row, values: Values) -> Reading:
     return Reading(
         card=card,
         facts={
-            catalogue.CARD.name: row.labels.get("card_model", ""),
+            catalogue.CARD.name: next(filter(None, map(row.labels.get, _CARD_NAMES)), ""),
+            catalogue.DRIVER.name: row.labels.get("driver_version", ""),
             catalogue.HOSTNAME.name: row.labels.get("hostname", ""),
         },
         values=tuple(values.kept),
@@ -119,4 +125,12 @@ def _reading(card: Card, row: Row, values: Values) -> Reading:
     )
 
 
-SOURCE = PageSource(name="amd", read=read)
+SOURCE = PageSource(
+    name="amd",
+    read=read,
+    place=_place,
+    fields=(
+        *(*_MEMORY, *_BUSY, *_SENSORS),
+        *(Field(metric=catalogue.GPU_THROTTLED, names=names, detail=reason) for reason, names in _SLOWED.items()),
+    ),
+)

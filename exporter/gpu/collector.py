@@ -1,7 +1,7 @@
 """Collector: every source of this exporter over time. In: a request with a budget. Out: the page of /gpu.
 
-A card that was there once and is not any more is down, not forgotten; nothing else outlives a reading. Counters that
-a new worker would start anew are kept here.
+A card that was there once and that its source does not show any more is down, not forgotten; one whose source is gone
+is unseen, and may be well. Nothing else outlives a reading. Counters that a new worker would start anew are kept here.
 """
 
 import asyncio
@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from exporter.fleet import Fleet, Gpus
-from exporter.gpu.join import Claim, claims
+from exporter.cards import CardPage, Gpus
+from exporter.fleet import Fleet
+from exporter.gpu.join import Claim, claims, strangers
 from exporter.gpu.page import MOST_CARDS, PageReader
 from exporter.gpu.reading import Card, Failure, Reading, Snapshot
+from exporter.gpu.remarks import WITHOUT_CARDS, by_replica, comments
 from exporter.gpu.render import Told, gpu_page
 from exporter.gpu.sources import DRIVER, PAGE_SOURCES
 from exporter.gpu.worker import Worker
@@ -47,6 +49,7 @@ class _Watched:
     source: _Source
     dropped: int = 0
     succeeded_at: float | None = None
+    failure: Failure | None = None
     known: dict[Card, Reading] = field(default_factory=dict)
     xids: Counter[tuple[str, int]] = field(default_factory=Counter)
     xid_times: dict[tuple[str, int], float] = field(default_factory=dict)
@@ -59,6 +62,7 @@ class _Watched:
         except Exception:  # noqa: BLE001 - one source must not cost the others' cards
             _log.exception("GPU source %s %s failed in an unforeseen way", self.name, self.origin)
             snapshot = Snapshot(failure=Failure.CRASHED, sentence="reading failed in an unforeseen way: see the log")
+        self._log_change(snapshot)
         self._remember(snapshot)
         return Told(
             source=self.name,
@@ -66,12 +70,23 @@ class _Watched:
             readings=(*snapshot.readings, *self._missed(snapshot)),
             failure=snapshot.failure,
             sentence=snapshot.sentence,
+            notes=snapshot.notes,
             seconds=time.perf_counter() - start,
             succeeded_at=self.succeeded_at,
             dropped=self.dropped,
             xids=dict(self.xids),
             xid_times=dict(self.xid_times),
         )
+
+    def _log_change(self, snapshot: Snapshot) -> None:
+        """Log what became of the source where that is news, not with each look."""
+        before, self.failure = self.failure, snapshot.failure
+        title = f"{self.name} {self.origin}".strip()
+        if snapshot.failure is None and before is not None:
+            _log.info("GPU source %s tells of its cards again", title)
+        elif snapshot.failure is not before:
+            calm = self.name == DRIVER and not self.known and snapshot.failure in WITHOUT_CARDS
+            _log.log(logging.INFO if calm else logging.WARNING, "GPU source %s: %s", title, snapshot.sentence)
 
     def _remember(self, snapshot: Snapshot) -> None:
         self.dropped += snapshot.dropped
@@ -90,16 +105,18 @@ class _Watched:
     def _missed(self, snapshot: Snapshot) -> Iterable[Reading]:
         """Tell of cards that were there. Parts of a card come and go on purpose, so only whole cards are missed."""
         here = {reading.card for reading in snapshot.readings}
+        # A driver that finds no card at all has lost them; a page without any may be its exporter's own trouble.
+        gone = snapshot.failure is None or (self.name == DRIVER and snapshot.failure is Failure.NO_GPU)
         for card, known in self.known.items():
             if card not in here:
-                failure = snapshot.failure or Failure.LOST
-                sentence = "" if snapshot.failure else f"{card.gpu}: the card is not there any more"
                 yield Reading(
                     card=card,
                     facts=known.facts,
-                    failures=frozenset({failure}),
+                    failures=frozenset({Failure.LOST if gone else Failure.UNSEEN}),
                     up=False,
-                    sentence=sentence,
+                    seen=gone,
+                    sentence=f"{card.gpu}: the card is not there any more" if gone else "",
+                    alias=known.alias,
                     holds=known.holds,
                 )
 
@@ -113,14 +130,18 @@ class _Look:
 
 
 class Collector:
-    """Answers the page; readers within `min_interval` seconds share one look."""
+    """Answers the page; readers within `min_interval` seconds share one look.
+
+    `remarks` are what the last look has to say to a person about the cards of each replica.
+    """
 
     def __init__(self, scraper: Scraper, model_of: Callable[[str], str], min_interval: float) -> None:
         self._scraper = scraper
         self._model_of = model_of
         self._min_interval = min_interval
         self._fleet: Fleet | None = None
-        self._watched: dict[tuple[str, str], _Watched] = {}
+        self._watched: dict[tuple[str, CardPage | None], _Watched] = {}
+        self.remarks: Mapping[str, tuple[str, ...]] = {}
         self._task: asyncio.Task[_Look] | None = None
         self._started = 0.0
         self._budget = 0.0
@@ -129,6 +150,7 @@ class Collector:
     def use(self, fleet: Fleet) -> None:
         """Take a fleet into use; sources that stay keep what they know."""
         self._fleet = fleet
+        self.remarks = {}
         before, self._watched = self._watched, {}
         for key in _wanted(fleet.gpus):
             self._watched[key] = before.pop(key) if key in before else self._made(*key)
@@ -173,25 +195,29 @@ class Collector:
     async def _look(self, budget: float) -> "_Look":
         assert self._fleet is not None  # noqa: S101 - use() comes before the first request
         told = await asyncio.gather(*(watched.look(budget) for watched in self._watched.values()))
-        page = gpu_page(told, self._claims(told))
+        found = tuple(strangers(self._fleet.replicas, _readings(told)))
+        page = gpu_page(told, self._claims(told), comments(found, told, self._fleet.gpus))
+        self.remarks = by_replica(found, told, self._fleet.gpus)
         return _Look(page=page, ran_out=any(each.failure is Failure.TIMEOUT for each in told))
 
     def _claims(self, told: Iterable[Told]) -> tuple[Claim, ...]:
         assert self._fleet is not None  # noqa: S101 - as above
-        readings = [reading for each in told for reading in each.readings]
-        return claims(self._fleet.replicas, readings, self._model_of)
+        return claims(self._fleet.replicas, _readings(told), self._model_of)
 
-    def _made(self, name: str, origin: str) -> _Watched:
-        if name == DRIVER:
+    def _made(self, name: str, page: CardPage | None) -> _Watched:
+        if page is None:
             return _Watched(name=name, origin="", source=Worker())
-        reader = PageReader(PAGE_SOURCES[name], origin, self._scraper)
-        return _Watched(name=name, origin=origin.partition("//")[2], source=reader)
+        reader = PageReader(PAGE_SOURCES[name], page, self._scraper)
+        return _Watched(name=name, origin=page.url.partition("//")[2], source=reader)
 
 
-def _wanted(gpus: Gpus) -> Iterable[tuple[str, str]]:
+def _wanted(gpus: Gpus) -> Iterable[tuple[str, CardPage | None]]:
     if gpus.nvml:
-        yield DRIVER, ""
-    pages: Mapping[str, tuple[str, ...]] = gpus.pages
-    for name, urls in pages.items():
-        for url in urls:
-            yield name, url
+        yield DRIVER, None
+    for name, pages in gpus.pages.items():
+        for page in pages:
+            yield name, page
+
+
+def _readings(told: Iterable[Told]) -> list[Reading]:
+    return [reading for each in told for reading in each.readings]

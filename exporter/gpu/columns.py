@@ -8,7 +8,7 @@ from exporter.gpu.reading import Card, Values
 from exporter.parse import Page
 from exporter.tame import tamed
 
-__all__ = ["MEBIBYTE", "Column", "Row", "rows", "take"]
+__all__ = ["MEBIBYTE", "Column", "Field", "Row", "rows", "take"]
 
 MEBIBYTE = 2.0**20
 
@@ -22,13 +22,22 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """Where a metric is found: the first name that is there, times a factor into the metric's unit."""
+class Field:
+    """Where a source has a metric, in the source's own names or made of them: the first that is there counts.
+
+    `detail` is the value of the metric's own label (reason, kind), if it has one.
+    """
 
     metric: Metric
     names: tuple[str, ...]
-    factor: float = 1.0
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column(Field):
+    """A field that is one number of a page, times a factor into the metric's unit."""
+
+    factor: float = 1.0
 
 
 def rows(

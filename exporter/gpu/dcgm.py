@@ -9,10 +9,10 @@ before 4.3 hide the reserved part.
 from collections.abc import Mapping
 
 from exporter import catalogue
-from exporter.gpu.columns import MEBIBYTE, Column, Row, rows, take
+from exporter.gpu.columns import MEBIBYTE, Column, Field, Row, rows, take
 from exporter.gpu.page import PageSource
 from exporter.gpu.reading import Card, Reading, Snapshot, Values
-from exporter.gpu.throttle import throttled
+from exporter.gpu.throttle import throttle_fields, throttled
 from exporter.parse import Page
 
 __all__ = ["SOURCE", "read"]
@@ -150,4 +150,19 @@ def _is_blank(number: float) -> bool:
     return any(least <= number <= least + 15 for least in _LEAST_BLANKS)
 
 
-SOURCE = PageSource(name="dcgm", read=read, last_xids=last_xids)
+_TOTAL = Field(
+    metric=catalogue.GPU_MEMORY_TOTAL,
+    names=("DCGM_FI_DEV_FB_TOTAL", "DCGM_FI_DEV_FB_USED + DCGM_FI_DEV_FB_FREE + DCGM_FI_DEV_FB_RESERVED"),
+)
+_REST = (
+    Field(metric=catalogue.GPU_NVLINK_ERRORS, names=(" + ".join(_LINK_ERRORS),)),
+    Field(metric=catalogue.GPU_XID_ERRORS, names=(_XID,)),
+    Field(metric=catalogue.GPU_XID_TIME, names=(_XID,)),
+)
+SOURCE = PageSource(
+    name="dcgm",
+    read=read,
+    place=_place,
+    fields=(*_BUSY, *_MEMORY, _TOTAL, *_BANDWIDTH, *_SENSORS, *throttle_fields(_MASKS), *_REST),
+    last_xids=last_xids,
+)

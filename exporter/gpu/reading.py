@@ -18,6 +18,7 @@ class Failure(StrEnum):
     NO_POWER = "no_power"
     NO_PERMISSION = "no_permission"
     UNKNOWN = "unknown"
+    UNSEEN = "unseen"
     NO_LIBRARY = "no_library"
     NO_DRIVER = "no_driver"
     DRIVER_MISMATCH = "driver_mismatch"
@@ -65,13 +66,17 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One card. `facts` are the labels of its info series; `alias` is another name that fleet.yml may use for it."""
+    """One card. `facts` are the labels of its info series; `alias` is another name that fleet.yml may use for it.
+
+    Of a card that is not `seen` nobody can tell whether it is up: its source is what does not answer.
+    """
 
     card: Card
     facts: Mapping[str, str] = field(default_factory=dict)
     values: tuple[Value, ...] = ()
     failures: frozenset[Failure] = frozenset()
     up: bool = True
+    seen: bool = True
     sentence: str = ""
     alias: str = ""
     holds: tuple[Hold, ...] = ()
@@ -89,11 +94,12 @@ class Xid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Everything a source says at one moment; `dropped` values were left out."""
+    """Everything a source says at one moment; `dropped` values were left out, of which `notes` are sentences."""
 
     readings: tuple[Reading, ...] = ()
     xids: tuple[Xid, ...] = ()
     dropped: int = 0
+    notes: tuple[str, ...] = ()
     failure: Failure | None = None
     sentence: str = ""
 

@@ -25,26 +25,35 @@ class Told:
     readings: tuple[Reading, ...] = ()
     failure: Failure | None = None
     sentence: str = ""
+    notes: tuple[str, ...] = ()
     seconds: float = 0.0
     succeeded_at: float | None = None
     dropped: int = 0
     xids: Mapping[tuple[str, int], int] = field(default_factory=dict)
     xid_times: Mapping[tuple[str, int], float] = field(default_factory=dict)
 
+    @property
+    def title(self) -> str:
+        """What a person calls the source."""
+        return f"{self.source} {self.origin}".strip()
 
-def gpu_page(told: Sequence[Told], claims: Iterable[Claim]) -> str:
+    @property
+    def cards(self) -> int:
+        """How many cards it tells of, or told of when it could."""
+        return len({reading.card.gpu for reading in self.readings})
+
+
+def gpu_page(told: Sequence[Told], claims: Iterable[Claim], remarks: Iterable[str]) -> str:
     """Write the page. A card that two sources tell of is told of once, by the first one that reaches it."""
     samples = [*_of_sources(told), *_of_cards(told), *_of_replicas(claims)]
     samples.sort(key=lambda sample: _ORDER[sample[0].metric.name])
-    return "".join(f"# {sentence}\n" for sentence in _sentences(told)) + page(samples)
+    return "".join(f"# {' '.join(sentence.split())}\n" for sentence in (*_sentences(told), *remarks)) + page(samples)
 
 
 def _sentences(told: Iterable[Told]) -> Iterator[str]:
     for each in told:
-        name = f"{each.source} {each.origin}".strip()
-        if each.sentence:
-            yield f"{name}: {' '.join(each.sentence.split())}"
-        yield from (f"{name}: {' '.join(reading.sentence.split())}" for reading in each.readings if reading.sentence)
+        sentences = (each.sentence, *(reading.sentence for reading in each.readings), *each.notes)
+        yield from (f"{each.title}: {sentence}" for sentence in sentences if sentence)
 
 
 def _of_sources(told: Iterable[Told]) -> Iterator[Sample]:
@@ -54,6 +63,7 @@ def _of_sources(told: Iterable[Told]) -> Iterator[Sample]:
         if each.failure is not None:
             reason = {catalogue.GPU_FAILURE.name: each.failure.value}
             yield _sample(catalogue.GPU_COLLECTOR_FAILURE, labels | reason, 1.0)
+        yield _sample(catalogue.GPU_COLLECTOR_CARDS, labels, float(each.cards))
         if each.succeeded_at is not None:
             yield _sample(catalogue.GPU_COLLECTOR_TIME, labels, each.succeeded_at)
         yield _sample(catalogue.GPU_COLLECTOR_SECONDS, labels, each.seconds)
@@ -64,15 +74,20 @@ def _of_cards(told: Iterable[Told]) -> Iterator[Sample]:
     first: dict[Card, tuple[Told, Reading]] = {}
     for each in told:
         for reading in each.readings:
-            if reading.card not in first or (reading.up and not first[reading.card][1].up):
+            if reading.card not in first or _knows(reading) > _knows(first[reading.card][1]):
                 first[reading.card] = (each, reading)
     for each, reading in first.values():
         yield from _of_card(each, reading)
 
 
+def _knows(reading: Reading) -> tuple[bool, bool]:
+    return reading.up, reading.seen
+
+
 def _of_card(told: Told, reading: Reading) -> Iterator[Sample]:
     labels = {catalogue.GPU.name: reading.card.gpu, catalogue.PARTITION.name: reading.card.partition}
-    yield _sample(catalogue.GPU_UP, labels, float(reading.up))
+    if reading.seen:
+        yield _sample(catalogue.GPU_UP, labels, float(reading.up))
     facts = {**reading.facts, catalogue.GPU_SOURCE.name: told.source}
     yield _sample(catalogue.GPU_INFO, labels | facts, 1.0)
     for failure in sorted(reading.failures):

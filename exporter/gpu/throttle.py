@@ -4,9 +4,10 @@ An idle card, application clocks and display clocks also have bits; they slow no
 """
 
 from exporter import catalogue
+from exporter.gpu.columns import Field
 from exporter.gpu.reading import Values
 
-__all__ = ["throttled"]
+__all__ = ["throttle_fields", "throttled"]
 
 _BITS = {
     "power_cap": 0x4,
@@ -21,3 +22,11 @@ def throttled(mask: int, values: Values) -> None:
     """Take one value per reason of the catalogue."""
     for reason in catalogue.THROTTLE.values:
         values.take(catalogue.GPU_THROTTLED, float(bool(mask & _BITS[reason])), reason)
+
+
+def throttle_fields(names: tuple[str, ...]) -> tuple[Field, ...]:
+    """Say that every reason is a bit of the same number."""
+    return tuple(
+        Field(metric=catalogue.GPU_THROTTLED, names=tuple(f"{name} & {bit:#x}" for name in names), detail=reason)
+        for reason, bit in _BITS.items()
+    )

@@ -5,7 +5,6 @@ gone, every question is answered at once with what is known, that it hangs.
 """
 
 import asyncio
-import logging
 import sys
 import time
 from asyncio.subprocess import PIPE, Process
@@ -18,7 +17,6 @@ from exporter.gpu.wire import snapshot
 
 __all__ = ["Worker"]
 
-_log = logging.getLogger(__name__)
 _COMMAND = (sys.executable, "-m", "exporter.gpu")
 _ROOT = Path(__file__).resolve().parents[2]
 _LINE_LIMIT = 2**22
@@ -76,8 +74,6 @@ class Worker:
         except SourceError as error:
             answer = Snapshot(failure=error.failure, sentence=str(error))
         if answer.failure is not None:
-            if answer.failure is not self._failed.failure:
-                _log.warning("GPU driver: %s", answer.sentence)
             self._failed, self._rest_until = answer, time.monotonic() + self._rest
             self._retire()
             return answer

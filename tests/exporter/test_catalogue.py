@@ -29,6 +29,7 @@ DIMENSIONLESS = {
     "llm_gpu_failure",
     "llm_gpu_throttled",
     "llm_gpu_remapped_rows",
+    "llm_gpu_collector_cards",
     "llm_gpu_collector_up",
     "llm_gpu_collector_failure",
     "llm_exporter_fleet_reload_success",

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from exporter.fleet import Fleet, FleetError, Gpus, Links, ModelPolicy, Replica, load
+from exporter.cards import CardPage, Gpus
+from exporter.fleet import Fleet, FleetError, Links, ModelPolicy, Replica, load
 from exporter.objectives import Objectives
 from exporter.oncall import PagerDuty, Slack, Webhook
 from exporter.thresholds import Thresholds
@@ -112,7 +113,41 @@ def test_links_are_read_without_a_slash_at_the_end(fleet: Fleet) -> None:
 
 
 def test_who_tells_about_the_cards_is_read(fleet: Fleet) -> None:
-    assert fleet.gpus == Gpus(nvml=False, pages={"dcgm": ("http://node-1:9400",)}, exporters=("http://node-2:9801",))
+    guarded = CardPage(url="https://node-3:9400", api_key_file=Path("key"))
+    assert fleet.gpus == Gpus(
+        nvml=False, pages={"dcgm": (CardPage(url="http://node-1:9400"), guarded)}, exporters=("http://node-2:9801",)
+    )
+
+
+WHOLE = "GPU-5c7f0a12-0000-4000-8000-00000000000a"
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (WHOLE, WHOLE),
+        (f"gpu-{WHOLE[4:].upper()}/3", f"{WHOLE}/3"),
+        (f"mig-{WHOLE[4:].upper()}", f"MIG-{WHOLE[4:]}"),
+        (f"MIG-{WHOLE}/1/0", f"MIG-{WHOLE}/1/0"),
+        ("'692231000131'", "692231000131"),
+        ("PCB052003-0073/1", "PCB052003-0073/1"),
+        ("node-1/2", "node-1/2"),
+        ("gpu-box-7/3", "gpu-box-7/3"),
+        ("node-1/2/3", "node-1/2/3"),
+    ],
+)
+def test_a_name_that_can_mean_one_card_only_is_read_as_its_maker_writes_it(
+    tmp_path: Path, written: str, read: str
+) -> None:
+    (tmp_path / "fleet.yml").write_text(f'replicas: [{{name: a, url: "http://h:1", gpus: [{written}]}}]\n')
+    assert load(tmp_path / "fleet.yml").replicas[0].gpus == (read,)
+
+
+@pytest.mark.parametrize("written", ["1", "'7'", "cuda:1", "CUDA0", "gpu1", "nvidia0", "index:0", "renderD128"])
+def test_an_index_is_no_name(tmp_path: Path, written: str) -> None:
+    (tmp_path / "fleet.yml").write_text(f'replicas: [{{name: a, url: "http://h:1", gpus: [{written}]}}]\n')
+    with pytest.raises(FleetError, match="its index is another one for CUDA than for nvidia-smi"):
+        load(tmp_path / "fleet.yml")
 
 
 def test_the_committed_fleet_can_be_used() -> None:

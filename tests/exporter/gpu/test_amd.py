@@ -57,7 +57,7 @@ def clocks(prefix: str = "", system: str = "GPU_CLOCK_TYPE_SYSTEM") -> str:
 def test_a_page_becomes_base_units(prefix: str, system: str) -> None:
     [reading] = read(page(of(WHOLE, prefix=prefix) + clocks(prefix, system))).readings
     assert reading.card == Card(gpu="692231000131")
-    assert reading.facts == {"card": "AMD Instinct MI300X", "hostname": "node-2"}
+    assert reading.facts == {"card": "AMD Instinct MI300X", "driver": "", "hostname": "node-2"}
     assert (reading.up, reading.failures) == (True, frozenset())
     assert numbers(reading) == {
         "utilization_ratio": pytest.approx(0.93),
@@ -80,6 +80,28 @@ def test_a_page_becomes_base_units(prefix: str, system: str) -> None:
 def test_older_cards_name_power_and_temperature_otherwise() -> None:
     [reading] = read(page(of({"gpu_average_package_power": 300, "gpu_edge_temperature": 50}))).readings
     assert numbers(reading) == {"power_watts": 300, "temperature_celsius": 50}
+
+
+@pytest.mark.parametrize(
+    "labels", ['card_model="102-G30211-00",card_series="AMD INSTINCT MI300X"', 'card_model="AMD INSTINCT MI300X"']
+)
+def test_a_card_is_described_by_what_the_page_has(labels: str) -> None:
+    text = f'gpu_package_power{{serial_number="69",{labels},driver_version="6.12.12",hostname="node-2"}} 255\n'
+    [reading] = read(page(text)).readings
+    assert reading.facts == {"card": "AMD INSTINCT MI300X", "driver": "6.12.12", "hostname": "node-2"}
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_memory_that_is_not_used_is_free_where_the_page_does_not_say(part: int) -> None:
+    memory = {"gpu_total_vram": 24574, "gpu_used_vram": 100}
+    readings = read(page(of(memory, part=part, kind="cpx" if part else "spx"))).readings
+    [found] = [numbers(reading) for reading in readings]
+    assert found["memory_free_bytes"] == 24474 * 2**20
+
+
+def test_memory_in_use_beyond_all_there_is_leaves_no_number_for_what_is_free() -> None:
+    [reading] = read(page(of({"gpu_total_vram": 100, "gpu_used_vram": 101}))).readings
+    assert "memory_free_bytes" not in numbers(reading)
 
 
 @pytest.mark.parametrize("name", sorted(set(WHOLE) - {"gpu_health"}))

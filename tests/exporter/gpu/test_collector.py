@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from exporter.fleet import Fleet, Gpus
+from exporter.cards import CardPage, Gpus
+from exporter.fleet import Fleet, Replica
 from exporter.gpu.collector import Collector
 from exporter.gpu.page import PageReader
 from exporter.gpu.reading import Card, Failure, Reading, Snapshot, Xid
@@ -14,17 +15,20 @@ from exporter.scrape import Scraper
 from exporter.watch import AbandonedError
 
 A, B, PART = Card(gpu="GPU-a"), Card(gpu="GPU-b"), Card(gpu="GPU-a", partition="3")
-FLEET = Fleet(replicas=(), gpus=Gpus(nvml=False, pages={"dcgm": ("http://a:1",), "amd": ("http://b:2",)}))
+PAGES = {"dcgm": (CardPage(url="http://a:1"),), "amd": (CardPage(url="http://b:2"),)}
+FLEET = Fleet(replicas=(), gpus=Gpus(nvml=False, pages=PAGES))
 Answer = Snapshot | Exception
 
 
-def pages(monkeypatch: pytest.MonkeyPatch, first: Sequence[Answer], second: Sequence[Answer]) -> list[str]:
+def pages(
+    monkeypatch: pytest.MonkeyPatch, first: Sequence[Answer], second: Sequence[Answer], fleet: Fleet = FLEET
+) -> list[str]:
     """Answer the page after each step of two sources."""
     script = {"a:1": iter(first), "b:2": iter(second)}
 
     async def read(self: PageReader, budget: float) -> Snapshot:
         del budget
-        answer = next(script[self._origin.url.removeprefix("http://")])
+        answer = next(script[self._page.url.removeprefix("http://")])
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -32,7 +36,7 @@ def pages(monkeypatch: pytest.MonkeyPatch, first: Sequence[Answer], second: Sequ
     async def ask() -> list[str]:
         scraper = Scraper()
         collector = Collector(scraper, str, 0.0)
-        collector.use(FLEET)
+        collector.use(fleet)
         try:
             return [await collector.page(1) for _ in first]
         finally:
@@ -60,16 +64,64 @@ def test_a_card_that_was_there_is_missed_and_a_part_of_one_is_not(monkeypatch: p
     assert 'partition="3"' not in page, "cards are divided anew on purpose"
 
 
+GONE = Snapshot(failure=Failure.UNREACHABLE, sentence="no connection")
+
+
 def test_nobody_can_tell_of_cards_whose_source_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = Snapshot(failure=Failure.UNREACHABLE, sentence="no connection")
-    before, page = pages(monkeypatch, [seen(A), gone], [seen(), seen()])
-    assert 'llm_gpu_failure{gpu="GPU-a",reason="unreachable"} 1.0\n' in page
+    before, page = pages(monkeypatch, [seen(A, B), GONE], [seen(), seen()])
+    assert 'llm_gpu_failure{gpu="GPU-a",reason="unseen"} 1.0\n' in page
+    assert "llm_gpu_up" not in page, "they may be well"
+    assert 'llm_gpu_collector_cards{source="dcgm",origin="a:1"} 2.0\n' in page
     assert "# dcgm a:1: no connection\n" in page
     times = [
         [line for line in each.splitlines() if line.startswith("llm_gpu_collector_success_timestamp_seconds{")]
         for each in (before, page)
     ]
     assert times[0][0] == times[1][0], "the time of the last success stays"
+
+
+def test_a_card_that_its_living_source_lost_is_down_though_another_source_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    *_, page = pages(monkeypatch, [seen(A), GONE], [seen(A, B), seen(B)])
+    assert 'llm_gpu_up{gpu="GPU-a"} 0.0\n' in page
+    assert 'llm_gpu_failure{gpu="GPU-a",reason="lost"} 1.0\n' in page
+
+
+def test_a_source_is_logged_when_it_changes_and_not_each_time(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stale = Snapshot(failure=Failure.STALE, sentence="no number on the page has changed for 180 s")
+    caplog.set_level("INFO")
+    pages(monkeypatch, [seen(A), GONE, GONE, GONE, stale, stale, seen(A), seen(A)], [seen()] * 8)
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", "GPU source dcgm a:1: no connection"),
+        ("WARNING", "GPU source dcgm a:1: no number on the page has changed for 180 s"),
+        ("INFO", "GPU source dcgm a:1 tells of its cards again"),
+    ]
+
+
+def fleet_of(*gpus: str, exporters: tuple[str, ...] = ()) -> Fleet:
+    replica = Replica(name="r", url="http://10.0.0.1:8000", gpus=gpus)
+    return Fleet(replicas=(replica,), gpus=Gpus(nvml=False, pages=PAGES, exporters=exporters))
+
+
+@pytest.mark.parametrize(
+    ("name", "second", "exporters", "remark"),
+    [
+        ("GPU-x", seen(), (), "no source shows GPU-x: correct gpus in fleet.yml, or name under gpu who shows the card"),
+        ("GPU-x", GONE, (), "no source shows GPU-x; amd b:2 cannot tell now"),
+        ("GPU-x", seen(), ("http://c:3",), "no source of this exporter shows GPU-x; one under gpu.exporters has to"),
+        ("GPU-a/9", seen(), (), "GPU-a has no instance 9 now: correct gpus in fleet.yml, or divide the card"),
+    ],
+)
+def test_a_name_that_no_source_knows_is_told(
+    monkeypatch: pytest.MonkeyPatch, name: str, second: Snapshot, exporters: tuple[str, ...], remark: str
+) -> None:
+    [page] = pages(monkeypatch, [seen(A, PART)], [second], fleet_of("GPU-a", "GPU-a/3", name, exporters=exporters))
+    assert [line for line in page.splitlines() if line.startswith("# fleet.yml")] == [
+        f"# fleet.yml: replica r: {remark}"
+    ]
 
 
 def test_a_card_of_two_sources_is_the_one_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +143,7 @@ def test_readers_at_once_share_one_look() -> None:
     async def ask() -> set[str]:
         scraper = Scraper()
         collector = Collector(scraper, str, 60.0)
-        collector.use(Fleet(replicas=(), gpus=Gpus(nvml=False, pages={"dcgm": ("http://127.0.0.1:1",)})))
+        collector.use(Fleet(replicas=(), gpus=Gpus(nvml=False, pages={"dcgm": (CardPage(url="http://127.0.0.1:1"),)})))
         try:
             return set(await asyncio.gather(*(collector.page(1) for _ in range(20))))
         finally:

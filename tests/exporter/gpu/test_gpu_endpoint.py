@@ -96,7 +96,8 @@ def test_a_driver_that_hangs_costs_neither_the_page_nor_the_end(fake: FakeNvml, 
             text = page(address, timeout=0.5)
             assert time.monotonic() - start < 1.5
             assert 'llm_gpu_collector_failure{source="nvml",reason="timeout"} 1.0' in text
-            assert f'llm_gpu_up{{gpu="{FIRST}"}} 0.0' in text, "nobody can tell"
+            assert f'llm_gpu_failure{{gpu="{FIRST}",reason="unseen"}} 1.0' in text
+            assert "llm_gpu_up" not in text, "nobody can tell"
             assert "llm_gpu_power_watts" not in text, "nothing from an earlier page is repeated"
         assert requests.get(f"{address}/-/healthy", timeout=1).ok
         start = time.monotonic()

@@ -1,7 +1,9 @@
 """Which card serves which replica: what fleet.yml says holds, else what the processes show."""
 
+import pytest
+
 from exporter.fleet import Replica
-from exporter.gpu.join import Claim, claims
+from exporter.gpu.join import Claim, Stranger, claims, strangers
 from exporter.gpu.reading import Card, Hold, Reading
 
 A, B, PART = Card(gpu="GPU-a"), Card(gpu="GPU-b"), Card(gpu="GPU-b", partition="3")
@@ -30,6 +32,39 @@ def test_an_instance_is_named_by_card_and_instance_or_by_its_own_uuid() -> None:
     assert joined([replica("r", 8000, "GPU-b/3"), replica("s", 8001, "MIG-7")], there) == [
         ("r", PART, None),
         ("s", PART, None),
+    ]
+
+
+ON_HOST, OF_HOST = Card(gpu="node-1/2"), Card(gpu="node-1/2", partition="3")
+
+
+@pytest.mark.parametrize(
+    ("name", "card"),
+    [
+        ("node-1/2", ON_HOST),
+        ("node-1/2/3", OF_HOST),
+        ("node-7/2", Card(gpu="node-7/2")),
+        ("GPU-x/2", Card(gpu="GPU-x", partition="2")),
+        ("692231000131/1", Card(gpu="692231000131", partition="1")),
+        ("PCB052003-0073/1", Card(gpu="PCB052003-0073", partition="1")),
+        ("MIG-GPU-b/3/0", PART),
+    ],
+)
+def test_a_hosts_card_is_no_instance_of_one(name: str, card: Card) -> None:
+    there = [
+        *(Reading(card=each) for each in (ON_HOST, OF_HOST, Card(gpu="PCB052003-0073"))),
+        Reading(card=PART, alias="MIG-GPU-b/3/0"),
+    ]
+    assert joined([replica("r", 8000, name)], there) == [("r", card, None)]
+
+
+def test_names_that_stand_for_no_card_are_found() -> None:
+    there = [Reading(card=A), Reading(card=B), Reading(card=PART, alias="MIG-7")]
+    named = replica("r", 8000, "GPU-a", "GPU-b/3", "MIG-7", "GPU-c", "GPU-b/4", "GPU-c/1")
+    assert list(strangers([named, replica("s", 8001)], there)) == [
+        Stranger(replica="r", name="GPU-c", of_card=False),
+        Stranger(replica="r", name="GPU-b/4", of_card=True),
+        Stranger(replica="r", name="GPU-c/1", of_card=False),
     ]
 
 
