@@ -13,8 +13,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_fleet_of_the_readme_can_be_used(tmp_path: Path) -> None:
-    [fleet] = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
-    fleet = fleet.replace("/run/secrets/", "")
+    fleet = "".join(re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)).replace("/run/secrets/", "")
     for name in re.findall(r"_file: ([\w.-]+)", fleet):
         (tmp_path / name).write_text("a secret")
     for name in re.findall(r"\bca_file: ([\w.-]+)", fleet):

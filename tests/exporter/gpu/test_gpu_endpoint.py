@@ -182,8 +182,26 @@ def test_the_driver_is_not_asked_where_fleet_yml_says_so(tmp_path: Path) -> None
         assert "nvml" not in page(address)
 
 
+def test_a_name_that_no_source_shows_is_told_where_people_look(tmp_path: Path, fake: FakeNvml) -> None:
+    assert fake.file.is_file()
+    with started(tmp_path) as (address, _):
+        assert "no source shows" not in requests.get(address, timeout=5).text, "nobody has looked yet"
+        (tmp_path / "fleet.yml").write_text(FLEET.replace(FIRST, uuid(7)))
+        deadline = time.monotonic() + 20
+        sentence = f"no source shows {uuid(7)}: correct gpus in fleet.yml, or name under gpu who shows the card"
+        while f"# fleet.yml: replica a: {sentence}\n" not in page(address):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        landing = requests.get(address, timeout=5).text
+    assert landing.count(sentence) == 1
+    assert 'href="gpu"' in landing
+
+
 def test_prometheus_finds_this_exporter_and_those_of_other_hosts(tmp_path: Path) -> None:
-    with started(tmp_path, 'gpu: {nvml: false, exporters: ["https://node-2:9801"]}\n') as (address, _):
+    with started(tmp_path, 'gpu: {nvml: false, exporters: ["https://node-2:9801", "http://exporter:9801"]}\n') as (
+        address,
+        _,
+    ):
         found = requests.get(f"{address}/gpu/targets", headers={"Host": "exporter:9801"}, timeout=5).json()
     assert found == [
         {"targets": ["exporter:9801"], "labels": {"__metrics_path__": "/gpu", "__scheme__": "http"}},
