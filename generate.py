@@ -17,7 +17,7 @@ from prometheus import render as prometheus_files
 from prometheus.deployment import LOCAL, Deployment
 from prometheus.lint import Severity, lint, vocabulary
 from prometheus.own_rules import FOLDER, own_rules
-from prometheus.windows import TimeScale
+from prometheus.windows import FASTEST, TimeScale
 from runbooks import facts as runbook_files
 
 __all__ = ["artefacts", "main", "problems", "write"]
@@ -98,7 +98,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         type=_time_scale,
         default=TimeScale(),
         metavar="N",
-        help="divide every window, delay and interval by N, so that a drill takes seconds (default: 1)",
+        help=f"divide every window, delay and interval by N, up to {FASTEST}: a drill takes seconds (default: 1)",
     )
     parser.add_argument(
         "--check", action="store_true", help="write nothing; name missing, stale and left-over files, exit 1 if any"
@@ -107,9 +107,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _time_scale(text: str) -> TimeScale:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number, 1 or more, got {text!r}")
-    return TimeScale(factor=int(text))
+    try:
+        return TimeScale.read(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _deployment(arguments: argparse.Namespace) -> Deployment:

@@ -14,6 +14,7 @@ from prometheus.promql import Expr, Matcher, quoted
 
 __all__ = [
     "MODEL_NAME",
+    "OF_MODEL",
     "REPLICA_NAME",
     "THIS_MODEL",
     "THIS_REPLICA",
@@ -31,6 +32,8 @@ THIS_MODEL = Matcher.equal(MODEL, _ARGUMENT)
 THIS_REPLICA = Matcher.equal(REPLICA, _ARGUMENT)
 MODEL_NAME = f"{{{{ $labels.{MODEL.name} }}}}"
 REPLICA_NAME = f"{{{{ $labels.{REPLICA.name} }}}}"
+OF_MODEL = f"{{{{ with $labels.{MODEL.name} }}}}{{{{ . }}}}: {{{{ end }}}}"
+"""The model before what is said about one of its replicas, which may not have told it yet."""
 
 
 def percentage(share: Expr, *, otherwise: str, decimals: int = 0) -> str:

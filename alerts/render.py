@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from alerts import evidence, objectives
-from alerts.annotations import MODEL_NAME
 from alerts.catalogue import GROUPS
 from alerts.model import Alert, AlertGroup, AlertRule
 from alerts.routing import alertmanager_config
@@ -72,6 +71,6 @@ def _annotations(alert: Alert, expr: Expr, fleet: Fleet, addresses: Addresses) -
     yield "runbook_url", f"{addresses.runbooks}/{alert.name}"
     if addresses.boards is None:
         return
-    about_a_model = MODEL.name in expr.labels
-    choice = f"?var-{MODEL.name}={MODEL_NAME.replace(' }}', ' | urlquery }}')}" if about_a_model else ""
-    yield "dashboard_url", f"{addresses.boards}/d/{alert.board}{choice}"
+    choice = f"?var-{MODEL.name}={{{{ . | urlquery }}}}"
+    about_a_model = f"{{{{ with $labels.{MODEL.name} }}}}{choice}{{{{ end }}}}" if MODEL.name in expr.labels else ""
+    yield "dashboard_url", f"{addresses.boards}/d/{alert.board}{about_a_model}"

@@ -20,12 +20,13 @@ from drills.backtest.options import add_options
 from drills.model import Drill
 from drills.run import DrillFailedError, run
 from drills.stack import started
+from prometheus.windows import FASTEST
 from running.errors import RunningError
 from running.paths import ROOT
 
 _DEMO = "model-down"
 _RUNS = ROOT / ".run/drills"
-_SCALES = range(1, 61)
+_SCALES = range(1, FASTEST + 1)
 _VERBS = {"page": "page", "ticket": "open a ticket"}
 
 

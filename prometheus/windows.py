@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 __all__ = [
+    "FASTEST",
     "INTERVAL",
     "LONG",
     "NOW",
@@ -33,6 +34,10 @@ INTERVAL = timedelta(seconds=10)
 """How often targets are scraped and rules evaluated, unless a window says otherwise."""
 
 
+FASTEST = 60
+"""The largest time scale that commands take: beyond it scrapes come faster than the parts answer."""
+
+
 def duration_text(duration: timedelta) -> str:
     """Print a duration in the largest unit that divides it: `90m`, `30d`, `166ms`."""
     for unit, size in _UNITS:
@@ -51,6 +56,13 @@ class TimeScale:
         """Refuse a factor under 1."""
         if self.factor < 1:
             raise ValueError(f"time scale: expected a whole number, 1 or more, got {self.factor}")
+
+    @classmethod
+    def read(cls, text: str) -> "TimeScale":
+        """Read a factor from a command line; raise ValueError with a sentence."""
+        if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= FASTEST:
+            raise ValueError(f"expected a whole number, 1 to {FASTEST}, got {text!r}")
+        return cls(factor=int(text))
 
     def span(self, duration: timedelta) -> timedelta:
         """Return the duration on this scale, in whole milliseconds; nothing but zero becomes zero."""

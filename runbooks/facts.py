@@ -7,7 +7,7 @@ sections, which a test then wants filled.
 from pathlib import Path
 
 from alerts.catalogue import ALERTS
-from alerts.model import Alert, AlertRule
+from alerts.model import Alert, AlertRule, Severity
 from exporter.fleet import Fleet
 from exporter.objectives import LatencyObjective, RatioObjective
 from prometheus.deployment import Deployment
@@ -118,8 +118,18 @@ def _drill(alert: Alert) -> str:
     return f"`.venv/bin/python -m drills run {alert.drill}`"
 
 
+_DOES = {
+    Severity.PAGE: "pages",
+    Severity.TICKET: "opens a ticket",
+    Severity.HEARTBEAT: "sends the heartbeat",
+    Severity.NOTE: "is noted",
+}
+
+
 def _expression(rule: AlertRule, fleet: Fleet) -> str:
-    delay = f", {duration_text(rule.delay)} long" if rule.delay else ""
     fence = f"```promql\n{rule.expression(fleet).text()}\n```"
-    keep = f"\n\nIt stays for {duration_text(rule.keep)} after the last answer." if rule.keep else ""
-    return f"\nIt fires as {rule.severity.value} as long as this has an answer{delay}:\n\n{fence}{keep}"
+    when = "while this query returns anything"
+    if rule.delay:
+        when = f"once this query has returned something for {duration_text(rule.delay)}, and while it does"
+    keep = f"\n\nIt stays for {duration_text(rule.keep)} after that." if rule.keep else ""
+    return f"\nIt {_DOES[rule.severity]} {when}:\n\n{fence}{keep}"

@@ -9,11 +9,10 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+from prometheus.windows import TimeScale
 from running.errors import CheckFailedError, RunDirectoryError, RunningError
 from running.loopback import answers
 from running.paths import ROOT, RUN
-
-_FASTEST = 60
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -99,9 +98,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _time_scale(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _FASTEST:
-        raise argparse.ArgumentTypeError(f"expected a whole number, 1 to {_FASTEST}, got {text!r}")
-    return int(text)
+    try:
+        return TimeScale.read(text).factor
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _await(url: str) -> None:

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from alerts.annotations import MODEL_NAME, REPLICA_NAME
+from alerts.annotations import OF_MODEL, REPLICA_NAME
 from alerts.model import Alert, AlertGroup, AlertRule, Severity
 from exporter.catalogue import DRAIN_EXPIRY, MODEL, REPLICA, REPLICA_DRAINING, REQUESTS_RUNNING
 from exporter.fleet import Fleet
@@ -36,7 +36,7 @@ GROUP = AlertGroup(
             name="LLMReplicaDraining",
             meaning="A replica carries a drain marker. Nobody is told, and its other alerts keep quiet.",
             rules=(AlertRule(severity=Severity.NOTE, expression=_draining),),
-            summary=f"{MODEL_NAME}: replica {REPLICA_NAME} is being drained",
+            summary=f"{OF_MODEL}replica {REPLICA_NAME} is being drained",
             description=lambda _: f"{REPLICA_NAME} is taken out on purpose; other alerts about it are inhibited.",
             board="fleet",
         ),
@@ -44,7 +44,7 @@ GROUP = AlertGroup(
             name="LLMDrainStuck",
             meaning="The time of a drain is up and requests still run in the replica.",
             rules=(AlertRule(severity=Severity.TICKET, expression=_stuck, keep=timedelta(minutes=15)),),
-            summary=f"{MODEL_NAME}: the drain of replica {REPLICA_NAME} did not end",
+            summary=f"{OF_MODEL}the drain of replica {REPLICA_NAME} did not end",
             description=lambda _: (
                 f"The drain marker of {REPLICA_NAME} has run out, and {{{{ $value }}}} requests still ran."
                 " Its other alerts speak again. If it is stopped now, these requests are cut."

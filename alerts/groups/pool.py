@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
 
-from alerts.annotations import MODEL_NAME, REPLICA_NAME, THIS_MODEL, counts
+from alerts.annotations import MODEL_NAME, OF_MODEL, REPLICA_NAME, THIS_MODEL, counts
+from alerts.expected import known_models, not_off
 from alerts.model import Alert, AlertGroup, AlertRule, Louder, Severity
 from exporter.catalogue import (
     ENGINE,
@@ -42,14 +43,15 @@ def _union(parts: Iterator[Expr]) -> Expr:
 def _flapping(fleet: Fleet) -> Expr:
     """Count outages within an hour: times that a replica stopped being ready and came back, or that it restarted.
 
-    A restart between two scrapes shows in its counters alone.
+    A restart between two scrapes shows in its counters alone. A model that may be off comes and goes as it likes.
     """
+    may_not = not_off(fleet)
 
     def outages() -> Iterator[Expr]:
         for part in partition(fleet.thresholds, lambda of: of.outages):
-            ready = select(REPLICA_STATE, Matcher.equal(STATE, "ready"), *part.matchers).changes(_HOUR)
+            ready = select(REPLICA_STATE, Matcher.equal(STATE, "ready"), *part.matchers, *may_not).changes(_HOUR)
             yield (ready.aggregate("sum", *_OWN) / 2).compare(">=", part.value)
-            restarts = select(GENERATION_TOKENS, *part.matchers).resets(_HOUR)
+            restarts = select(GENERATION_TOKENS, *part.matchers, *may_not).resets(_HOUR)
             yield restarts.aggregate("max", *_OWN).compare(">=", part.value)
 
     return _union(outages())
@@ -57,11 +59,13 @@ def _flapping(fleet: Fleet) -> Expr:
 
 def _no_spare(fleet: Fleet) -> Expr:
     """Find models that serve with as many replicas missing as may fail. One that sleeps is not missing."""
-    idle = sorted(model for model, policy in fleet.models.items() if policy.min_ready == 0)
-    known = (Matcher.unequal(MODEL, ""), *((Matcher.outside(MODEL, idle),) if idle else ()))
-    missing = REPLICAS_BY_STATE.select(Matcher.outside(STATE, ("ready", "sleeping")), *known).aggregate("sum", MODEL)
+    missing = REPLICAS_BY_STATE.select(Matcher.outside(STATE, ("ready", "sleeping")), *known_models(fleet))
     # A mean: one lost scrape would be a moment in which nothing is missing.
-    lost = missing.over_time("avg", _LATELY, step=INTERVAL).compare(">", fleet.spare_replicas - _MOSTLY)
+    lost = (
+        missing.aggregate("sum", MODEL)
+        .over_time("avg", _LATELY, step=INTERVAL)
+        .compare(">", fleet.spare_replicas - _MOSTLY)
+    )
     return lost.intersect(REPLICAS_READY.select().over_time("max", _SEEN).compare(">", 0), on=(MODEL,))
 
 
@@ -114,7 +118,7 @@ GROUP = AlertGroup(
             name="LLMReplicaFlapping",
             meaning="A replica has gone away and come back, or restarted, several times within an hour.",
             rules=(AlertRule(severity=Severity.TICKET, expression=_flapping),),
-            summary=f"{MODEL_NAME}: replica {REPLICA_NAME} comes and goes",
+            summary=f"{OF_MODEL}replica {REPLICA_NAME} comes and goes",
             description=lambda _: (
                 f'{REPLICA_NAME} went away or restarted {{{{ $value | printf "%.0f" }}}} times within 1h.'
                 " Each time the requests in it are lost."
@@ -139,7 +143,7 @@ GROUP = AlertGroup(
             name="LLMColdStartSlow",
             meaning="A replica has been loading its model for longer than it may take.",
             rules=(AlertRule(severity=Severity.TICKET, expression=_cold_start_slow),),
-            summary=f"{MODEL_NAME}: replica {REPLICA_NAME} takes long to load",
+            summary=f"{OF_MODEL}replica {REPLICA_NAME} takes long to load",
             description=lambda _: (
                 f"{REPLICA_NAME} has been loading for {{{{ $value | humanizeDuration }}}} and is not ready yet."
             ),
@@ -157,7 +161,7 @@ GROUP = AlertGroup(
                     keep=timedelta(minutes=30),
                 ),
             ),
-            summary=f"{MODEL_NAME}: replica {REPLICA_NAME} is slower than its peers",
+            summary=f"{OF_MODEL}replica {REPLICA_NAME} is slower than its peers",
             description=lambda _: (
                 f"Over 30m a request to {REPLICA_NAME} took {{{{ $value | humanizeDuration }}}} on average,"
                 " between tokens or to the first one: many times as long as the median of its pool."

@@ -14,7 +14,7 @@ rules and scrapes wait 20 s, Alertmanager waits 5 s: 175 s.
 from collections.abc import Iterator
 from datetime import timedelta
 
-from alerts.annotations import MODEL_NAME, REPLICA_NAME
+from alerts.annotations import OF_MODEL, REPLICA_NAME
 from alerts.model import Alert, AlertGroup, AlertRule, Louder, Severity
 from exporter.catalogue import (
     ENGINE,
@@ -83,7 +83,7 @@ GROUP = AlertGroup(
             name="LLMReplicaStuck",
             meaning="A replica that says it is ready holds requests, and for minutes no token has come out of it.",
             rules=(AlertRule(severity=Severity.PAGE, expression=_stuck, delay=timedelta(seconds=20)),),
-            summary=f"{MODEL_NAME}: replica {REPLICA_NAME} is stuck",
+            summary=f"{OF_MODEL}replica {REPLICA_NAME} is stuck",
             description=lambda _: (
                 f"{REPLICA_NAME} holds {{{{ $value }}}} requests, says that it is ready, and has given no token"
                 " for minutes. Its users wait for nothing until it is restarted."

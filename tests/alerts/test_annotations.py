@@ -34,6 +34,9 @@ SERIES = {
         for replica, found in {"a": "broken", "b": "unreachable", "c": "unreachable"}.items()
         for state in STATE.values
     },
+    **{
+        f'llm_replica_state{{replica="new",state="{state}"}}': f"{int(state == 'denied')}x360" for state in STATE.values
+    },
 }
 
 
@@ -81,6 +84,17 @@ EXPECTED = {
             },
         }
         for replica, state in {"a": "broken", "b": "unreachable", "c": "unreachable"}.items()
+    ]
+    + [
+        {
+            "labels": {"severity": "ticket", "replica": "new"},
+            "annotations": {
+                "summary": "replica new is down",
+                "description": "new failed in 100% of the scrapes of the last 5m (limit 50%); now: denied.",
+                "runbook_url": f"{RUNBOOKS}/LLMReplicaDown",
+                "dashboard_url": "http://127.0.0.1:3000/d/fleet",
+            },
+        }
     ],
     "Watchdog": [
         {

@@ -59,6 +59,12 @@ FLAPPING = [
         expect=[fires(f"{minute}m", "LLMReplicaFlapping") for minute in (5, 20, 32, 40)],
     ),
     Case(
+        claim="a model that may be off comes and goes as it likes",
+        series=states("a", *OUTAGE * 6, model="batch")
+        | {'llm_generation_tokens_total{model="batch",replica="a"}': " ".join([samples((30, 50))] * 6)},
+        expect=[fires(f"{minute}m", "LLMReplicaFlapping") for minute in range(5, 40, 5)],
+    ),
+    Case(
         claim="one scrape in four that the replica does not answer is coming and going",
         series=states("a", *((3, "ready"), (1, "unreachable")) * 50),
         expect=[fires("5m", "LLMReplicaFlapping", ',replica="a"')],

@@ -167,6 +167,13 @@ REPLICA_CASES = [
         expect=[replica_down("12m"), replica_down("18m", "a"), replica_down("22m", "a")],
     ),
     Case(
+        claim="a model that may be off has no replica that is down; that of a model that may not be has",
+        series=states("a", (240, "unreachable"), model="batch-70b")
+        | states("b", (120, "broken"), (120, "disabled"), model="batch-70b")
+        | states("c", (240, "unreachable")),
+        expect=[replica_down(at, "c") for at in ("15m", "39m")],
+    ),
+    Case(
         claim="a replica that never told its model is down as well",
         series=states("a", (240, "denied"), model=""),
         expect=[_alert("15m", "LLMReplicaDown", 'severity="ticket",replica="a"')],
