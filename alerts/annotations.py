@@ -22,6 +22,7 @@ __all__ = [
     "counts",
     "duration",
     "name",
+    "number",
     "percentage",
 ]
 
@@ -46,6 +47,11 @@ def duration(seconds: Expr, *, before: str, after: str) -> str:
     """Look up a number of seconds when the alert fires and print it as `3h 20m 0s` between two texts; or nothing."""
     shown = f"{before}{{{{ . | first | value | humanizeDuration }}}}{after}"
     return f"{{{{ with {_query(seconds, MODEL)} }}}}{shown}{{{{ end }}}}"
+
+
+def number(expr: Expr, *, before: str, after: str) -> str:
+    """Look up a number about the model when the alert fires and print it between two texts; or nothing."""
+    return f"{{{{ with {_query(expr, MODEL)} }}}}{before}{{{{ . | first | value }}}}{after}{{{{ end }}}}"
 
 
 def name(expr: Expr, label: Label, *, of: Label) -> str:

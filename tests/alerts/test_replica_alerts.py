@@ -1,16 +1,19 @@
 """LLMModelDown, LLMReplicaDown and Watchdog, in promtool."""
 
+from datetime import timedelta
 from pathlib import Path
 
 from exporter.catalogue import STATE
 from exporter.fleet import Fleet, ModelPolicy, Replica
+from exporter.thresholds import Thresholds, ThresholdTable
 from running.tools import Tool
 from tests.prometheus.promtool import Case, Expect, Rules, run
 
-STAGES = ("alerts-replicas", "alerts-watchdog")
+STAGES = ("load", "alerts-replicas", "alerts-watchdog")
 FLEET = Fleet(
     replicas=(Replica(name="a", url="http://127.0.0.1:8000"),),
     models={"batch-70b": ModelPolicy(min_ready=0), "qwen3-8b": ModelPolicy(min_ready=1)},
+    thresholds=ThresholdTable(models={"large": Thresholds(cold_start=timedelta(minutes=20))}),
 )
 
 
@@ -93,14 +96,40 @@ MODEL_CASES = [
     Case(
         claim="one failed scrape in four neither pages for a model that is ready nor hides one that is not",
         series=states("a", *((3, "ready"), (1, "unreachable")) * 30)
-        | states("b", *((3, "unreachable"), (1, "lost")) * 30, model="down")
+        | states("b", (10, "ready"), *((3, "unreachable"), (1, "lost")) * 30, model="down")
         | states("c", *((3, "ready"), (1, "lost")) * 30, model="up"),
-        expect=[model_down(at, "down") for at in ("1m", "3m", "5m35s", "10m", "15m")],
+        expect=[
+            *(model_down(at) for at in ("1m", "1m45s")),
+            *(model_down(f"{second}s", "down") for second in range(150, 1200, 5)),
+        ],
     ),
     Case(
         claim="two scrapes in a row may fail",
         series=states("a", *((6, "ready"), (2, "unreachable")) * 15),
         expect=[model_down(f"{second}s") for second in range(60, 600, 5)],
+    ),
+    Case(
+        claim="a model that is ready in one scrape of three pages within four minutes, until it stays ready",
+        series=states("a", (60, "ready"), *((1, "ready"), (2, "unreachable")) * 40, (60, "ready")),
+        expect=[
+            *(model_down(at) for at in ("10m", "11m", "12m", "13m")),
+            *(model_down(f"{second}s", "org/a&b") for second in range(845, 1800, 5)),
+            model_down("33m30s"),
+        ],
+    ),
+    Case(
+        claim="every other scrape that fails, replicas that take turns, and waking up now and then page nobody",
+        series=states("a", *((1, "ready"), (1, "unreachable")) * 90)
+        | states("b", *((6, "ready"), (12, "loading")) * 10, model="turns")
+        | states("c", *((6, "loading"), (6, "ready"), (6, "loading")) * 10, model="turns")
+        | states("d", *((12, "loading"), (6, "ready")) * 10, model="turns")
+        | states("e", *((1, "ready"), (3, "sleeping")) * 45, model="naps"),
+        expect=[model_down(f"{second}s") for second in range(60, 1800, 5)],
+    ),
+    Case(
+        claim="an outage of three minutes is over when the model is ready again, though it was mostly down",
+        series=states("a", (60, "ready"), (18, "unreachable"), (60, "ready")),
+        expect=[model_down("10m50s", "org/a&b"), *(model_down(f"{second}s") for second in range(785, 1200, 5))],
     ),
     Case(
         claim="replicas that are taken out of the fleet are not missed",
@@ -111,6 +140,57 @@ MODEL_CASES = [
         claim="states that are no numbers say nothing",
         series={name: " ".join(["NaN"] * 60) for name in states("a", (1, "ready"))},
         expect=[model_down("5m")],
+    ),
+]
+
+START_CASES = [
+    *(
+        Case(
+            claim=f"a model that starts with its monitoring, {state} for nine minutes, pages nobody",
+            series=states("a", (54, state), (60, "ready")) | states("b", (20, state), (34, "lost"), (60, "ready")),
+            expect=[model_down(f"{second}s") for second in range(10, 1080, 10)],
+        )
+        for state in ("loading", "unreachable")
+    ),
+    Case(
+        claim="a model that is not ready when it could be pages, and a failed scrape in four hides none",
+        series=states("a", (180, "unreachable"))
+        | states("b", *((3, "unreachable"), (1, "lost")) * 45, model="gaps")
+        | states("c", (180, "loading"), model="large"),
+        expect=[
+            model_down("9m55s"),
+            model_down("10m15s", "org/a&b"),
+            *(model_down(f"{second}s", "org/a&b", "gaps") for second in range(835, 1190, 5)),
+            model_down("20m45s", "org/a&b", "gaps", "large"),
+        ],
+    ),
+    Case(
+        claim="a model that starts, serves and dies within its first minutes pages at once, until it is back",
+        series=states("a", (12, "loading"), (12, "ready"), (80, "unreachable"), (20, "ready")),
+        expect=[
+            *(model_down(f"{second}s") for second in range(5, 255, 5)),
+            *(model_down(f"{second}s", "org/a&b") for second in range(285, 1035, 5)),
+            model_down("17m25s"),
+        ],
+    ),
+    Case(
+        claim="after a gap of a minute three scrapes tell; after one of ten minutes the model may be starting",
+        series=states("a", (60, "ready"), (6, "lost"), (60, "unreachable"))
+        | states("b", (60, "ready"), (60, "lost"), (50, "loading"), (30, "ready"), model="long")
+        | states("c", (60, "ready"), (6, "lost"), (2, "unreachable"), (60, "ready"), model="short"),
+        expect=[
+            *(model_down(f"{second}s") for second in range(600, 685, 5)),
+            *(model_down(f"{second}s", "org/a&b") for second in range(700, 1250, 5)),
+            *(model_down(f"{second}s") for second in range(1300, 1990, 5)),
+        ],
+    ),
+    Case(
+        claim="a gap while it pages does not end the page",
+        series=states("a", (60, "ready"), (60, "unreachable"), (12, "lost"), (60, "unreachable")),
+        expect=[
+            model_down("19m", "org/a&b"),
+            *(model_down(f"{second}s", "org/a&b") for second in range(1360, 1900, 5)),
+        ],
     ),
 ]
 
@@ -183,6 +263,10 @@ REPLICA_CASES = [
 
 def test_a_model_is_down_when_none_of_its_replicas_was_ready_lately(promtools: Tool, tmp_path: Path) -> None:
     run(promtools, tmp_path, Rules(fleet=FLEET, stages=STAGES, evaluate="5s"), MODEL_CASES)
+
+
+def test_a_model_is_not_missed_before_it_could_have_been_ready(promtools: Tool, tmp_path: Path) -> None:
+    run(promtools, tmp_path, Rules(fleet=FLEET, stages=STAGES), START_CASES)
 
 
 def test_a_replica_is_down_when_it_failed_most_of_the_time(promtools: Tool, tmp_path: Path) -> None:
