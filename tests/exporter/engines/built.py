@@ -14,7 +14,7 @@ from exporter.parse import Page, Parser
 PAGES = Path(__file__).parents[2] / "fixtures" / "pages"
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = tuple(sorted(file.stem for file in PAGES.glob("*.prom")))
-ENGINE_OF = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt-llm", "tgi": "tgi"}
+ENGINE_OF = {"vllm": "vllm", "llama": "llama-server", "sglang": "sglang", "trtllm": "tensorrt-llm", "tgi": "tgi"}
 """The engine of a page by the first part of its name."""
 
 
