@@ -5,10 +5,14 @@ A tool that is not there is a failure that says what to install, never a skip.
 """
 
 import pytest
+from hypothesis import settings
 
 from running import ports, tools
 from running.errors import ToolMissingError
 from running.tools import Tool
+
+settings.register_profile("servewatch", deadline=None)  # a machine under load is no finding
+settings.load_profile("servewatch")
 
 
 def _every(name: str) -> tuple[Tool | ToolMissingError, ...]:

@@ -22,13 +22,13 @@ class Prometheus:
 
     def query(self, promql: str) -> list[tuple[dict[str, str], float]]:
         """Answer an instant vector."""
-        answer = requests.get(f"{self.address}/api/v1/query", params={"query": promql}, timeout=10).json()
+        answer = requests.get(f"{self.address}/api/v1/query", params={"query": promql}, timeout=30).json()
         assert answer["status"] == "success", answer
         return [(one["metric"], float(one["value"][1])) for one in answer["data"]["result"]]
 
     def targets(self) -> list[dict[str, Any]]:
         """Answer the active targets with their health."""
-        answer = requests.get(f"{self.address}/api/v1/targets", params={"state": "active"}, timeout=10).json()
+        answer = requests.get(f"{self.address}/api/v1/targets", params={"state": "active"}, timeout=30).json()
         found: list[dict[str, Any]] = answer["data"]["activeTargets"]
         return found
 

@@ -8,6 +8,9 @@ from pathlib import Path
 from running.ports import free_port
 from running.processes import Process
 
+BUSY = 10.0
+"""Seconds that a machine under load may take on top of what is promised; whatever hangs in tests does so for longer."""
+
 
 @contextmanager
 def exporter(fleet: Path, log: Path, *options: str) -> Iterator[tuple[str, Process]]:

@@ -104,7 +104,7 @@ async def watching(
         await service.close()
 
 
-def look(behaviour: Behaviour, *, budget: float = 5.0, **fields: Any) -> Outcome:  # noqa: ANN401 - fields of a replica
+def look(behaviour: Behaviour, *, budget: float = 30.0, **fields: Any) -> Outcome:  # noqa: ANN401 - fields of a replica
     """Answer what one scrape of an engine ends in."""
 
     async def scenario() -> Outcome:

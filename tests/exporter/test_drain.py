@@ -56,19 +56,19 @@ def no_marker(request: pytest.FixtureRequest) -> Iterator[None]:
     if "serving" in request.fixturenames:
         address, _ = request.getfixturevalue("serving")
         for name in ("vllm-a", "gone"):
-            requests.delete(f"{address}/drain/{name}", headers=BEARER, timeout=10)
+            requests.delete(f"{address}/drain/{name}", headers=BEARER, timeout=30)
 
 
 def put(address: str, name: str, query: str = "", **headers: str) -> requests.Response:
-    return requests.put(f"{address}/drain/{name}{query}", headers={**BEARER, **headers}, timeout=10)
+    return requests.put(f"{address}/drain/{name}{query}", headers={**BEARER, **headers}, timeout=30)
 
 
 def probe(address: str, name: str) -> str:
-    return requests.get(f"{address}/probe?target={name}", timeout=10).text
+    return requests.get(f"{address}/probe?target={name}", timeout=30).text
 
 
 def listed(address: str) -> list[dict[str, object]]:
-    answer = requests.get(f"{address}/drain", timeout=10)
+    answer = requests.get(f"{address}/drain", timeout=30)
     found: list[dict[str, object]] = answer.json()
     return found
 
@@ -91,7 +91,7 @@ def test_a_marked_replica_that_answers_is_draining_and_still_up(serving: tuple[s
         assert line in page.splitlines()
     [expiry] = [line for line in page.splitlines() if line.startswith("llm_replica_drain_expiry_timestamp_seconds")]
     assert abs(float(expiry.split()[-1]) - end) < 1
-    assert "as draining until" in requests.get(address, timeout=10).text
+    assert "as draining until" in requests.get(address, timeout=30).text
 
 
 def test_an_unmarked_replica_says_so_and_has_no_expiry(serving: tuple[str, Process]) -> None:
@@ -108,7 +108,7 @@ def test_a_marked_replica_that_is_down_is_planned_but_not_up(serving: tuple[str,
     assert 'llm_replica_state{state="draining"} 1.0' in page
     assert 'llm_replica_state{state="unreachable"} 0.0' in page
     assert 'llm_replica_scrape_errors_total{reason="refused"} 0.0' not in page
-    requests.delete(f"{address}/drain/gone", headers=BEARER, timeout=10)
+    requests.delete(f"{address}/drain/gone", headers=BEARER, timeout=30)
     assert 'llm_replica_state{state="unreachable"} 1.0' in probe(address, "gone")
 
 
@@ -117,7 +117,7 @@ def test_removing_a_marker_ends_the_drain_and_doing_it_twice_is_no_error(serving
     put(address, "vllm-a", "?ttl=30m")
     assert [drain["replica"] for drain in listed(address)] == ["vllm-a"]
     for was in (True, False):
-        answer = requests.delete(f"{address}/drain/vllm-a", headers=BEARER, timeout=10)
+        answer = requests.delete(f"{address}/drain/vllm-a", headers=BEARER, timeout=30)
         assert (answer.status_code, answer.json()) == (200, {"replica": "vllm-a", "was_draining": was})
     assert listed(address) == []
     assert 'state="ready"} 1.0' in probe(address, "vllm-a")
@@ -126,7 +126,7 @@ def test_removing_a_marker_ends_the_drain_and_doing_it_twice_is_no_error(serving
 def test_the_time_may_come_in_a_json_body_and_the_last_one_counts(serving: tuple[str, Process]) -> None:
     address, _ = serving
     put(address, "vllm-a", "?ttl=24h")
-    answer = requests.put(f"{address}/drain/vllm-a", headers=BEARER, json={"ttl": "90s"}, timeout=10)
+    answer = requests.put(f"{address}/drain/vllm-a", headers=BEARER, json={"ttl": "90s"}, timeout=30)
     assert (answer.status_code, answer.json()["seconds_left"] <= 90) == (200, True)
 
 
@@ -149,7 +149,7 @@ def test_the_time_may_come_in_a_json_body_and_the_last_one_counts(serving: tuple
 def test_a_time_that_makes_no_sense_is_refused_with_a_sentence(
     serving: tuple[str, Process], query: str, body: str, sentence: str
 ) -> None:
-    answer = requests.put(f"{serving[0]}/drain/vllm-a{query}", headers=BEARER, data=body, timeout=10)
+    answer = requests.put(f"{serving[0]}/drain/vllm-a{query}", headers=BEARER, data=body, timeout=30)
     assert (answer.status_code, answer.text) == (400, f"{sentence}\n")
     assert listed(serving[0]) == []
 
@@ -173,7 +173,7 @@ def test_without_the_token_nothing_is_changed(
         method,
         f"{address}/drain/vllm-a?ttl=30m",
         headers={"Authorization": header.encode()} if header else None,
-        timeout=10,
+        timeout=30,
     )
     assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
     assert len(listed(address)) == len(before)
@@ -194,7 +194,7 @@ def test_who_marked_what_until_when_is_in_the_log_and_the_token_is_not(
     serving: tuple[str, Process], folder: Path
 ) -> None:
     until = put(serving[0], "vllm-a", "?ttl=30m", **{"X-Forwarded-For": "192.0.2.1"}).json()["until"]
-    requests.delete(f"{serving[0]}/drain/vllm-a", headers=BEARER, timeout=10)
+    requests.delete(f"{serving[0]}/drain/vllm-a", headers=BEARER, timeout=30)
     log = (folder / "log").read_text()
     assert f"drain of vllm-a until {until}: marked by 127.0.0.1\n" in log
     assert "drain of vllm-a ended: removed by 127.0.0.1\n" in log
@@ -204,11 +204,11 @@ def test_who_marked_what_until_when_is_in_the_log_and_the_token_is_not(
 def test_a_drain_ends_by_itself(serving: tuple[str, Process], folder: Path) -> None:
     address, process = serving
     put(address, "vllm-a", "?ttl=500ms")
-    process.wait_until(lambda: listed(address) == [], "end the drain", seconds=10)
+    process.wait_until(lambda: listed(address) == [], "end the drain", seconds=30)
     assert 'state="ready"} 1.0' in probe(address, "vllm-a")
-    process.wait_until(lambda: "its time was up" in (folder / "log").read_text(), "say so", seconds=10)
+    process.wait_until(lambda: "its time was up" in (folder / "log").read_text(), "say so", seconds=30)
     kept = folder / "state" / "drains.json"
-    process.wait_until(lambda: json.loads(kept.read_text()) == {}, "forget it on disk too", seconds=10)
+    process.wait_until(lambda: json.loads(kept.read_text()) == {}, "forget it on disk too", seconds=30)
 
 
 def test_changes_are_switched_off_unless_a_token_is_given(engine: str, tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_changes_are_switched_off_unless_a_token_is_given(engine: str, tmp_path:
         answer = put(address, "a", "?ttl=30m")
         assert answer.status_code == 403
         assert "start the exporter with --admin-token-file FILE" in answer.text
-        assert requests.get(f"{address}/drain", timeout=10).json() == []
+        assert requests.get(f"{address}/drain", timeout=30).json() == []
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])

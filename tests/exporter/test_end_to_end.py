@@ -29,7 +29,7 @@ def test_prometheus_finds_every_replica_and_stores_its_numbers(prometheus_binari
                 server.wait_until(lambda one: len(one.query("llm_replica_up")) == 3, "store all replicas")
                 _check_numbers(server, llama)
                 fleet.write_text(f'{replicas}  - {{name: added, url: "http://127.0.0.1:{free_port()}"}}\n')
-                requests.post(f"{address}/-/reload", timeout=10)
+                requests.post(f"{address}/-/reload", timeout=30)
                 pages["/metrics"] = b"<html>"
                 server.wait_until(
                     lambda one: _value(one, 'llm_replica_up{replica="vllm-a"}') == 0, "notice that a page broke"

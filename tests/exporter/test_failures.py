@@ -12,6 +12,7 @@ from exporter import catalogue
 from exporter.failures import Reason, State
 from running.ports import free_port
 from tests.exporter.captured import CAPTURES, capture
+from tests.exporter.serving import BUSY
 from tests.exporter.sockets import PAGE, Behaviour, answer, by_path, engine, look, raw, watching
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
@@ -132,7 +133,7 @@ FAILURES: dict[str, tuple[Behaviour, Reason, State]] = {
 @pytest.mark.parametrize("case", FAILURES)
 def test_an_engine_that(case: str) -> None:
     behaviour, reason, state = FAILURES[case]
-    outcome = look(behaviour, budget=QUICK if reason is Reason.TIMEOUT else 5.0)
+    outcome = look(behaviour, budget=QUICK if reason is Reason.TIMEOUT else 30.0)
     lines = outcome.page.splitlines()
     assert outcome.sentence
     assert 'llm_replica_up{model="m"} 0.0' in lines
@@ -165,7 +166,7 @@ def test_an_engine_that_wants_a_key_says_where_to_name_it() -> None:
 def test_an_engine_that_refuses_connections() -> None:
     async def scenario() -> str:
         async with watching(f"http://127.0.0.1:{free_port()}") as service:
-            return (await service.look(service.watches["r"], 5)).page
+            return (await service.look(service.watches["r"], 30)).page
 
     page = asyncio.run(scenario())
     assert 'llm_replica_state{model="m",state="unreachable"} 1.0' in page
@@ -175,7 +176,7 @@ def test_an_engine_that_refuses_connections() -> None:
 def test_a_name_that_does_not_exist() -> None:
     async def scenario() -> str:
         async with watching("http://no-such-host.invalid:8000") as service:
-            return (await service.look(service.watches["r"], 5)).page
+            return (await service.look(service.watches["r"], 30)).page
 
     assert 'llm_replica_scrape_errors_total{reason="dns"} 1.0' in asyncio.run(scenario())
 
@@ -184,8 +185,8 @@ def test_a_name_that_does_not_exist() -> None:
 def test_the_deadline_is_for_the_whole_scrape(behaviour: Behaviour) -> None:
     start = time.monotonic()
     outcome = look(behaviour, budget=QUICK)
-    assert time.monotonic() - start < QUICK + 0.4
-    assert QUICK - 0.01 < outcome.duration < QUICK + 0.2, "the event loop counts milliseconds"
+    assert time.monotonic() - start < QUICK + BUSY
+    assert QUICK - 0.01 < outcome.duration < QUICK + BUSY, "the event loop counts milliseconds"
 
 
 def test_a_redirect_on_the_same_origin_is_followed() -> None:
@@ -226,7 +227,7 @@ def test_a_connection_that_went_stale_costs_nothing() -> None:
             watch = service.watches["r"]
             found = []
             for _ in range(4):
-                found.append((await service.look(watch, 5)).up)
+                found.append((await service.look(watch, 30)).up)
                 await asyncio.sleep(0.06)
             return found
 
@@ -245,7 +246,7 @@ def test_a_connection_that_is_closed_as_it_is_used_again_costs_one_more_question
 
     async def scenario() -> list[bool]:
         async with engine(answer_once_each) as address, watching(f"http://{address}") as service:
-            return [(await service.look(service.watches["r"], 5)).up for _ in range(4)]
+            return [(await service.look(service.watches["r"], 30)).up for _ in range(4)]
 
     assert asyncio.run(scenario()) == [True] * 4
 
@@ -259,9 +260,9 @@ def test_nothing_of_an_earlier_page_is_repeated_after_a_failure() -> None:
 
         broken = 0
         async with engine(behave) as address, watching(f"http://{address}") as service:
-            good = await service.look(service.watches["r"], 5)
+            good = await service.look(service.watches["r"], 30)
             broken = 1
-            bad = await service.look(service.watches["r"], 5)
+            bad = await service.look(service.watches["r"], 30)
             return good.page, bad.page
 
     good, bad = asyncio.run(scenario())

@@ -149,7 +149,7 @@ def test_what_nobody_foresaw_is_a_broken_page_and_one_report(
 
     async def scenario() -> list[Outcome]:
         async with engine(answer()) as address, watching(f"http://{address}") as service:
-            return [await service.look(service.watches["r"], 5) for _ in range(3)]
+            return [await service.look(service.watches["r"], 30) for _ in range(3)]
 
     outcomes = asyncio.run(scenario())
     assert {(one.up, one.state) for one in outcomes} == {(False, State.BROKEN)}

@@ -37,8 +37,8 @@ def long_names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             "a_replica_with_a_very_long_name_in_a_rack_far_away_from_here": f"http://127.0.0.1:{free_port()}",
         }
         with exporter(write_fleet(tmp_path / "fleet.yml", **urls), tmp_path / "log") as (address, _):
-            for target in requests.get(f"{address}/targets", timeout=10).json():
-                requests.get(f"{address}/probe", params={"target": target["labels"]["replica"]}, timeout=10)
+            for target in requests.get(f"{address}/targets", timeout=30).json():
+                requests.get(f"{address}/probe", params={"target": target["labels"]["replica"]}, timeout=30)
             yield address
 
 
@@ -70,7 +70,7 @@ def test_the_page_refreshes_itself_and_says_when_the_exporter_is_gone(browser: B
         with exporter(fleet, tmp_path / "log", "--min-interval", "1ms") as (address, process):
             page = opened(browser, address, 1400)
             expect(page.get_by_text("not asked yet")).to_be_visible()
-            requests.get(f"{address}/probe?target=a", timeout=10)
+            requests.get(f"{address}/probe?target=a", timeout=30)
             expect(page.locator(".state", has_text="ready")).to_be_visible(timeout=8000)
             process.stop()
             expect(page.get_by_text("The exporter does not answer.")).to_be_visible(timeout=8000)

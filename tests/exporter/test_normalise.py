@@ -1,13 +1,15 @@
 """From an engine's names to ours: renames, ranks, missing series, broken histograms, states told by the page."""
 
 import re
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from exporter import catalogue
 from exporter.engines import ENGINES
 from exporter.normalise import Normalised, Normaliser
-from exporter.objectives import Slos
+from exporter.objectives import Objectives, Slos
 from exporter.parse import Page, Parser
 from tests.exporter.captured import capture
 
@@ -182,6 +184,43 @@ def test_a_threshold_between_the_engines_bounds_is_not_exact() -> None:
     found = exposed(UNDER_LOAD)
     assert found['llm_slo_threshold_exact{model="tiny",slo="ttft"}'] == 0
     assert found['llm_slo_threshold_exact{model="tiny",slo="itl"}'] == 1
+
+
+def exact(page: str, threshold: timedelta) -> dict[str, float]:
+    """Answer what is said of the bounds of a page of model m, whose threshold for the first token differs."""
+    latency = replace(Objectives().ttft, threshold=threshold)
+    slos = Slos(models={"m": replace(Objectives(), ttft=latency)})
+    text = Normaliser(slos).normalise(Parser().parse(page.encode()), ENGINES["vllm"], "m").text
+    split = (line.rpartition(" ") for line in text.splitlines() if line.startswith("llm_slo_threshold_exact{"))
+    return {series: float(value) for series, _, value in split}
+
+
+@pytest.mark.parametrize(("milliseconds", "is_exact"), [(800, 0), (750, 1), (2500, 1), (2560, 0), (2_560_000, 1)])
+def test_a_threshold_is_exact_where_the_engine_has_it_as_bound(milliseconds: int, is_exact: int) -> None:
+    found = exact(UNDER_LOAD, timedelta(milliseconds=milliseconds))
+    assert found == {
+        'llm_slo_threshold_exact{model="m",slo="ttft"}': is_exact,
+        'llm_slo_threshold_exact{model="m",slo="itl"}': 1,
+    }
+
+
+def test_a_threshold_is_exact_only_where_every_rank_has_it_as_bound() -> None:
+    page = "".join(
+        f'vllm:time_to_first_token_seconds_bucket{{engine="{rank}",le="{bound}"}} 1\n'
+        f'vllm:time_to_first_token_seconds_bucket{{engine="{rank}",le="+Inf"}} 1\n'
+        f'vllm:time_to_first_token_seconds_count{{engine="{rank}"}} 1\n'
+        f'vllm:time_to_first_token_seconds_sum{{engine="{rank}"}} 1\n'
+        for rank, bound in enumerate((1.5, 3))
+    )
+    for seconds in (1.5, 3):
+        assert exact(page, timedelta(seconds=seconds)) == {'llm_slo_threshold_exact{model="m",slo="ttft"}': 0}
+    assert exact(page.replace('"1.5"', '"3.0"'), timedelta(seconds=3)) == {
+        'llm_slo_threshold_exact{model="m",slo="ttft"}': 1
+    }
+
+
+def test_nothing_is_said_of_thresholds_where_there_is_no_histogram() -> None:
+    assert exact('vllm:num_requests_running{engine="0"} 1\n', timedelta(seconds=1)) == {}
 
 
 def test_histograms_that_differ_in_labels_we_drop_are_added_up() -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import UserDict
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,13 @@ from exporter.probe import budget
 from running.ports import free_port
 from tests.exporter.captured import capture
 from tests.exporter.pages import served
-from tests.exporter.serving import exporter, write_fleet
+from tests.exporter.serving import BUSY, exporter, write_fleet
 
 PAGES = {"/metrics": capture("vllm-0.32.0/under-load")}
 
 
 def get(address: str, **headers: str) -> requests.Response:
-    return requests.get(address, headers=headers, timeout=10)
+    return requests.get(address, headers=headers, timeout=30)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,7 @@ def test_a_dead_replica_is_data_not_an_error(serving: str) -> None:
 
 @pytest.mark.parametrize("name", ["nobody", "http://127.0.0.1:1/", "../vllm-a", "vllm-a\n", ""])
 def test_only_names_of_the_fleet_can_be_probed(serving: str, name: str) -> None:
-    answer = requests.get(f"{serving}/probe", params={"target": name}, timeout=10)
+    answer = requests.get(f"{serving}/probe", params={"target": name}, timeout=30)
     assert answer.status_code == 404
     assert answer.text.startswith("No replica is named")
 
@@ -121,7 +122,7 @@ def test_a_reload_is_a_post(serving: str) -> None:
 
 
 def test_head_is_answered_like_get(serving: str) -> None:
-    answer = requests.head(f"{serving}/metrics", timeout=10)
+    answer = requests.head(f"{serving}/metrics", timeout=30)
     assert (answer.status_code, answer.content) == (200, b"")
 
 
@@ -141,9 +142,14 @@ def test_a_probe_of_a_hanging_replica_ends_within_what_prometheus_waits(tmp_path
     with socket.create_server(("127.0.0.1", 0)) as silent:
         fleet = write_fleet(tmp_path / "fleet.yml", silent=f"http://127.0.0.1:{silent.getsockname()[1]}")
         with exporter(fleet, tmp_path / "log") as (address, _):
-            start = time.monotonic()
-            answer = get(f"{address}/probe?target=silent", **{"X-Prometheus-Scrape-Timeout-Seconds": "1"})
-            assert 0.7 < time.monotonic() - start < 1
+            took = []
+            for _ in range(3):  # a busy machine may be late, but not always
+                start = time.monotonic()
+                answer = get(f"{address}/probe?target=silent", **{"X-Prometheus-Scrape-Timeout-Seconds": "2"})
+                took.append(time.monotonic() - start)
+                if took[-1] < 2:
+                    break
+            assert 1.5 < min(took) < 2
     assert 'llm_replica_scrape_errors_total{reason="timeout"} 1.0' in answer.text
 
 
@@ -151,11 +157,11 @@ def test_a_reload_takes_a_good_fleet_and_keeps_the_old_one_instead_of_a_bad_one(
     fleet = write_fleet(tmp_path / "fleet.yml", a=engines)
     with exporter(fleet, tmp_path / "log") as (address, _):
         write_fleet(fleet, a=engines, b=f"http://127.0.0.1:{free_port()}")
-        assert requests.post(f"{address}/-/reload", timeout=10).text == "Fleet reloaded.\n"
+        assert requests.post(f"{address}/-/reload", timeout=30).text == "Fleet reloaded.\n"
         assert [target["labels"]["replica"] for target in get(f"{address}/targets").json()] == ["a", "b"]
 
         write_fleet(fleet, a="nonsense")
-        answer = requests.post(f"{address}/-/reload", timeout=10)
+        answer = requests.post(f"{address}/-/reload", timeout=30)
         sentence = "fleet.yml: replicas[0].url: expected http(s)://host[:port], got 'nonsense'"
         assert (answer.status_code, answer.text.splitlines()[0]) == (400, sentence)
         assert [target["labels"]["replica"] for target in get(f"{address}/targets").json()] == ["a", "b"]
@@ -163,7 +169,7 @@ def test_a_reload_takes_a_good_fleet_and_keeps_the_old_one_instead_of_a_bad_one(
         assert "nonsense" in get(f"{address}/").text
 
         write_fleet(fleet, a=engines)
-        assert requests.post(f"{address}/-/reload", timeout=10).status_code == 200
+        assert requests.post(f"{address}/-/reload", timeout=30).status_code == 200
         assert "llm_exporter_fleet_reload_success 1.0" in get(f"{address}/metrics").text
 
 
@@ -174,7 +180,7 @@ def test_a_reload_keeps_what_was_counted_of_replicas_that_did_not_change(tmp_pat
         for name in urls:
             get(f"{address}/probe?target={name}")
         write_fleet(fleet, a=urls["a"], b=f"http://127.0.0.1:{free_port()}")
-        requests.post(f"{address}/-/reload", timeout=10)
+        requests.post(f"{address}/-/reload", timeout=30)
         pages = {name: get(f"{address}/probe?target={name}").text for name in urls}
     assert 'llm_replica_scrape_errors_total{reason="refused"} 2.0' in pages["a"]
     assert 'llm_replica_scrape_errors_total{reason="refused"} 1.0' in pages["b"]
@@ -186,15 +192,17 @@ def test_it_ends_within_two_seconds_even_while_a_probe_hangs(number: signal.Sign
     with socket.create_server(("127.0.0.1", 0)) as silent:
         fleet = write_fleet(tmp_path / "fleet.yml", silent=f"http://127.0.0.1:{silent.getsockname()[1]}")
         with exporter(fleet, tmp_path / "log") as (address, process):
-            reader = threading.Thread(target=lambda: answers.append(get(f"{address}/probe?target=silent").status_code))
+            ask = partial(get, f"{address}/probe?target=silent", **{"X-Prometheus-Scrape-Timeout-Seconds": "60"})
+            reader = threading.Thread(target=lambda: answers.append(ask().status_code))
             reader.start()
             connection, _ = silent.accept()
             with connection:
                 start = time.monotonic()
                 process.signal(number)
-                assert process.wait(seconds=10) == 0
-                assert time.monotonic() - start < 2
-            reader.join(10)
+                assert process.wait(seconds=30) == 0
+                took = time.monotonic() - start
+            reader.join(30)
+    assert took < 2 + BUSY, "the probe would have waited for much longer"
     assert answers == [503], "a probe given up says nothing about the replica"
     assert "Traceback" not in (tmp_path / "log").read_text()
 

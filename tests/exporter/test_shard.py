@@ -78,10 +78,10 @@ def test_shards_share_a_fleet_and_know_whose_a_replica_is(tmp_path: Path) -> Non
             for number in (1, 2)
         }
         for number, address in addresses.items():
-            targets = requests.get(f"{address}/targets", timeout=10).json()
+            targets = requests.get(f"{address}/targets", timeout=30).json()
             watched[number] = {target["labels"]["replica"] for target in targets}
-            assert f"shard {number}/2" in requests.get(address, timeout=10).text
-            own = requests.get(f"{address}/metrics", timeout=10).text.splitlines()
+            assert f"shard {number}/2" in requests.get(address, timeout=30).text
+            own = requests.get(f"{address}/metrics", timeout=30).text.splitlines()
             assert f"llm_fleet_replicas {len(watched[number])}.0" in own
             assert "llm_spare_replicas 1.0" in own
         assert all(watched.values()), "both have some"
@@ -90,9 +90,9 @@ def test_shards_share_a_fleet_and_know_whose_a_replica_is(tmp_path: Path) -> Non
 
         foreign = min(watched[2])
         sentence = f"Replica {foreign} is watched by the exporter of shard 2/2; this one is shard 1/2.\n"
-        answer = requests.get(f"{addresses[1]}/probe?target={foreign}", timeout=10)
+        answer = requests.get(f"{addresses[1]}/probe?target={foreign}", timeout=30)
         assert (answer.status_code, answer.text) == (404, sentence)
         answer = requests.put(
-            f"{addresses[1]}/drain/{foreign}?ttl=1h", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=10
+            f"{addresses[1]}/drain/{foreign}?ttl=1h", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30
         )
         assert (answer.status_code, answer.text) == (404, sentence)

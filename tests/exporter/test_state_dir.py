@@ -43,7 +43,7 @@ def test_nothing_in_the_files_can_break_a_page(tmp_path: Path, identities: objec
     fleet = write_fleet(tmp_path / "fleet.yml", a=GONE)
     with exporter(fleet, tmp_path / "log", "--state-dir", str(state)) as (address, _):
         for path in ("/", "/targets", "/metrics", "/drain", "/probe?target=a"):
-            assert requests.get(f"{address}{path}", timeout=10).status_code == 200, path
+            assert requests.get(f"{address}{path}", timeout=30).status_code == 200, path
 
 
 def test_an_engine_that_only_another_version_knows_is_learned_anew(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def look(certificate: trustme.LeafCert, *, ca_file: Path | None = None) -> Outco
 
     async def scenario() -> Outcome:
         async with engine(answer(), tls=context) as address, watching(f"https://{address}", ca_file=ca_file) as service:
-            return await service.look(service.watches["r"], 5)
+            return await service.look(service.watches["r"], 30)
 
     return asyncio.run(scenario())
 
@@ -66,7 +66,7 @@ def test_an_engine_that_speaks_plain_http_on_the_port_is_no_tls_engine() -> None
 
         server = await asyncio.start_server(at_once, "127.0.0.1", 0)
         async with server, watching(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}") as service:
-            return (await service.look(service.watches["r"], 5)).page
+            return (await service.look(service.watches["r"], 30)).page
 
     assert 'llm_replica_scrape_errors_total{reason="tls"} 1.0' in asyncio.run(scenario())
 
@@ -81,11 +81,11 @@ def test_an_authority_is_read_again_when_its_file_changes(tmp_path: Path) -> Non
     async def scenario() -> list[str]:
         async with engine(answer(), tls=context) as address, watching(f"https://{address}", ca_file=ca_file) as service:
             watch = service.watches["r"]
-            before = await service.look(watch, 5)
+            before = await service.look(watch, 30)
             authority.cert_pem.write_to_path(str(ca_file))
-            now = await service.look(watch, 5)
+            now = await service.look(watch, 30)
             ca_file.unlink()
-            return [before.sentence, now.sentence, (await service.look(watch, 5)).sentence]
+            return [before.sentence, now.sentence, (await service.look(watch, 30)).sentence]
 
     assert asyncio.run(scenario()) == [
         f"ca_file {ca_file} cannot be used: SSLError",

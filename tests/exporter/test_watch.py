@@ -56,7 +56,7 @@ def test_readers_at_once_share_one_scrape() -> None:
 
     async def scenario() -> list[Outcome]:
         async with engine(counting) as address, watching(f"http://{address}") as service:
-            return await asyncio.gather(*(service.look(service.watches["r"], 5) for _ in range(5)))
+            return await asyncio.gather(*(service.look(service.watches["r"], 30) for _ in range(5)))
 
     outcomes = asyncio.run(scenario())
     assert counting.asked == 1
@@ -71,7 +71,7 @@ def test_readers_within_the_minimum_interval_share_one_scrape(min_interval: floa
     async def scenario() -> None:
         async with engine(counting) as address, watching(f"http://{address}", min_interval=min_interval) as service:
             for _ in range(2):
-                await service.look(service.watches["r"], 5)
+                await service.look(service.watches["r"], 30)
 
     asyncio.run(scenario())
     assert counting.asked == scrapes
@@ -81,7 +81,7 @@ def test_a_reader_with_little_time_is_answered_while_the_scrape_goes_on_for_the_
     async def scenario() -> tuple[Outcome, Outcome, float]:
         async with engine(Counting(seconds=0.6)) as address, watching(f"http://{address}") as service:
             watch = service.watches["r"]
-            patient = asyncio.create_task(service.look(watch, 5))
+            patient = asyncio.create_task(service.look(watch, 30))
             await asyncio.sleep(0)
             start = time.monotonic()
             hasty = await service.look(watch, 0.2)
@@ -93,23 +93,22 @@ def test_a_reader_with_little_time_is_answered_while_the_scrape_goes_on_for_the_
 
 
 def test_a_replica_that_hangs_delays_no_other() -> None:
-    async def scenario() -> float:
+    async def scenario() -> tuple[bool, bool]:
         async with (
             engine(raw(b"", then_close=False)) as hanging,
             engine(answer()) as well,
             watching(f"http://{hanging}") as one,
             watching(f"http://{well}") as other,
         ):
-            stuck = [asyncio.create_task(one.look(one.watches["r"], 2)) for _ in range(50)]
-            await asyncio.sleep(0.05)
-            start = time.monotonic()
-            assert (await other.look(other.watches["r"], 2)).up
-            took = time.monotonic() - start
+            stuck = [asyncio.create_task(one.look(one.watches["r"], 60)) for _ in range(50)]
+            await asyncio.sleep(0)
+            is_up = (await other.look(other.watches["r"], 30)).up
+            is_over = any(task.done() for task in stuck)
             for task in stuck:
                 task.cancel()
-            return took
+            return is_up, is_over
 
-    assert asyncio.run(scenario()) < 0.5
+    assert asyncio.run(scenario()) == (True, False)
 
 
 def test_the_key_of_the_file_is_sent_and_read_again_when_it_changes(tmp_path: Path) -> None:
@@ -123,9 +122,9 @@ def test_the_key_of_the_file_is_sent_and_read_again_when_it_changes(tmp_path: Pa
 
     async def scenario() -> None:
         async with engine(guarded) as address, watching(f"http://{address}", api_key_file=key) as service:
-            await service.look(service.watches["r"], 5)
+            await service.look(service.watches["r"], 30)
             key.write_text("second, longer\n")
-            await service.look(service.watches["r"], 5)
+            await service.look(service.watches["r"], 30)
 
     asyncio.run(scenario())
     assert sent[0] == b"Authorization: Bearer first"
@@ -165,7 +164,7 @@ def test_the_key_never_follows_a_redirect_to_another_host() -> None:
             engine(answer(307, b"", headers=f"Location: http://{other}/metrics")) as address,
             watching(f"http://{address}") as service,
         ):
-            return await service.look(service.watches["r"], 5)
+            return await service.look(service.watches["r"], 30)
 
     assert not asyncio.run(scenario()).up
     assert elsewhere == []
@@ -177,7 +176,7 @@ def test_a_state_is_logged_when_it_changes_and_not_once_per_scrape(caplog: pytes
     async def scenario() -> None:
         async with engine(answer(501, b"")) as address, watching(f"http://{address}", engine="llama-server") as service:
             for _ in range(5):
-                await service.look(service.watches["r"], 5)
+                await service.look(service.watches["r"], 30)
 
     asyncio.run(scenario())
     assert [record.message for record in caplog.records] == [
@@ -189,7 +188,7 @@ def test_errors_count_up_over_scrapes() -> None:
     async def scenario() -> str:
         async with engine(answer(503, b"")) as address, watching(f"http://{address}") as service:
             for _ in range(3):
-                outcome = await service.look(service.watches["r"], 5)
+                outcome = await service.look(service.watches["r"], 30)
             return outcome.page
 
     assert 'llm_replica_scrape_errors_total{reason="status"} 3.0' in asyncio.run(scenario())
@@ -203,7 +202,7 @@ def test_an_unusable_sample_is_left_out_and_counted_over_scrapes() -> None:
     async def scenario() -> str:
         async with engine(answer(body=page)) as address, watching(f"http://{address}") as service:
             for _ in range(2):
-                outcome = await service.look(service.watches["r"], 5)
+                outcome = await service.look(service.watches["r"], 30)
             return outcome.page
 
     text = asyncio.run(scenario())
@@ -238,7 +237,7 @@ def test_the_version_is_asked_from_vllm_and_kept_for_a_while() -> None:
     async def scenario() -> Outcome:
         async with engine(behaviour) as address, watching(f"http://{address}") as service:
             for _ in range(3):
-                outcome = await service.look(service.watches["r"], 5)
+                outcome = await service.look(service.watches["r"], 30)
             return outcome
 
     assert 'llm_replica_info{model="m",version="0.32.0"} 1.0' in asyncio.run(scenario()).page
@@ -300,10 +299,10 @@ async def _learn_then_lose(state_dir: Path, act: Callable[[Service, str], object
     """Learn from a replica that answers, then look with a new service at its empty place."""
     async with engine(answer()) as address:
         async with watching(f"http://{address}", state_dir=state_dir, model=None, engine=None) as service:
-            await service.look(service.watches["r"], 5)
+            await service.look(service.watches["r"], 30)
         act(service, address)
     async with watching(f"http://{address}", state_dir=state_dir, model=None, engine=None) as service:
-        return await service.look(service.watches["r"], 5)
+        return await service.look(service.watches["r"], 30)
 
 
 def test_a_replica_that_is_gone_is_known_by_its_model_even_over_a_restart(tmp_path: Path) -> None:
@@ -332,6 +331,6 @@ def test_a_state_directory_that_cannot_be_written_costs_only_the_memory(tmp_path
             engine(answer()) as address,
             watching(f"http://{address}", state_dir=tmp_path / "missing") as service,
         ):
-            return await service.look(service.watches["r"], 5)
+            return await service.look(service.watches["r"], 30)
 
     assert asyncio.run(scenario()).up

@@ -18,6 +18,7 @@ TTFT, TPOT = catalogue.TTFT.name, catalogue.TPOT.name
 SOURCES = {
     "vLLM": ("vllm-0.24.0-dp2-lora", "vllm:time_to_first_token_seconds", TTFT),
     "SGLang 0.4.1": ("sglang-0.4.1", "sglang:time_to_first_token_seconds", TTFT),
+    "SGLang 0.4.3": ("sglang-0.4.3", "sglang:time_to_first_token_seconds", TTFT),
     "SGLang 0.4.4": ("sglang-0.4.4", "sglang:time_to_first_token_seconds", TTFT),
     "SGLang 0.5": ("sglang-0.5.23", "sglang:time_to_first_token_seconds", TTFT),
     "SGLang, per request": ("sglang-0.5.23", "sglang:request_time_per_output_token_seconds", TPOT),
@@ -76,6 +77,18 @@ def test_a_histogram_is_cumulative_and_never_falls_and_ends_with_its_count(
         assert counts == sorted(counts)
     assert all(before[bound] <= after[bound] for bound in before)
     assert (before[inf], after[inf]) == (len(first), len(first) + len(later))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@given(observed=latencies.filter(bool), share=st.floats(min_value=0, max_value=0.99))
+def test_a_restart_of_the_engine_is_a_reset_here_and_no_count_rises_by_it(
+    source: str, observed: list[float], share: float
+) -> None:
+    before, after = exposed(source, observed), exposed(source, observed[: int(share * len(observed))])
+    assert all(after[bound] <= before[bound] for bound in before)
+    assert after[inf] < before[inf]
+    empty = exposed(source, [])
+    assert all(empty[bound] < before[bound] for bound in before if before[bound])
 
 
 @pytest.mark.parametrize("source", SOURCES)

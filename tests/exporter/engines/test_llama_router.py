@@ -210,7 +210,7 @@ def test_models_of_one_router_may_be_replicas_of_their_own(tmp_path: Path) -> No
                 f"  - {{name: b, url: 'http://{address}', engine: llama-server, model: tiny-b}}\n"
             )
             service = Service(Options(fleet=file), load(file))
-            found = {name: await service.look(watch, 5) for name, watch in service.watches.items()}
+            found = {name: await service.look(watch, 30) for name, watch in service.watches.items()}
             await service.close()
             return found
 
@@ -286,10 +286,10 @@ def test_a_router_that_fails_is_missed_for_the_models_that_were_at_work() -> Non
             engine(router) as address,
             watching(f"http://{address}", model=None, engine="llama-server") as service,
         ):
-            await service.look(service.watches["r"], 5)
+            await service.look(service.watches["r"], 30)
             models = list(service.models())
             router.listed = b""
-            return models, await service.look(service.watches["r"], 5)
+            return models, await service.look(service.watches["r"], 30)
 
     models, outcome = asyncio.run(scenario())
     assert models == ["tiny-a"]
