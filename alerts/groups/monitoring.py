@@ -2,13 +2,14 @@
 
 How soon LLMMonitoringBlind is on the phone, at worst: two of three scrapes fail within 20 s, the alert stays pending
 for 20 s, the next evaluation comes within 10 s, Alertmanager waits 5 s: 55 s. One failed scrape in four is not two in
-three.
+three. Where nothing fails because there is nothing left to scrape, it takes a minute longer to be sure.
 """
 
 from datetime import timedelta
 from decimal import Decimal
 
 from alerts.annotations import REPLICA_NAME
+from alerts.expected import unwatched
 from alerts.model import Alert, AlertGroup, AlertRule, Severity
 from exporter.catalogue import FLEET_RELOAD_SUCCESS, REPLICA, SCRAPE_DURATION, Metric
 from exporter.fleet import Fleet
@@ -32,6 +33,9 @@ __all__ = ["GROUP"]
 
 _SEEN = timedelta(seconds=30)
 """Three scrapes."""
+_MINUTE = timedelta(minutes=1)
+_FEWEST_ANSWERS = 4
+"""Of the scrapes of a minute; one in four may fail."""
 _MOST = Decimal("0.5")
 _LATELY = timedelta(minutes=15)
 _HOUR = timedelta(hours=1)
@@ -39,8 +43,8 @@ _MANY_MISSED = 5
 _HALF_OF_THE_INTERVAL = INTERVAL / 2
 
 
-def _blind(_: Fleet) -> Expr:
-    """Answer the share of scrapes that fail: of the exporter, or of the replicas through it. Without exporter, all do.
+def _blind(fleet: Fleet) -> Expr:
+    """Answer the share of scrapes that fail: of the exporter, or of the replicas through it. Without either, all do.
 
     A replica that is down is no failed scrape: the exporter says so, and other alerts speak. A Prometheus that has just
     started has scraped nobody yet, not even itself.
@@ -49,7 +53,16 @@ def _blind(_: Fleet) -> Expr:
         (1 - _up(job).over_time("avg", _SEEN).aggregate("avg")).compare(">", _MOST) for job in ("exporter", "replicas")
     )
     gone = _up("exporter").absent(_SEEN).intersect(_up("prometheus").aggregate("max").compare("==", 1))
-    return exporter.union(replicas, gone)
+    return exporter.union(replicas, gone, _nobody_left(fleet))
+
+
+def _nobody_left(fleet: Fleet) -> Expr:
+    """Find that no replica is a target any more, though models were served that nobody drained.
+
+    The exporter has answered for long enough that Prometheus, had it just started, would have asked it for targets.
+    """
+    answers = _up("exporter").over_time("sum", _MINUTE).aggregate("max").compare(">=", _FEWEST_ANSWERS)
+    return _up("replicas").absent(_MINUTE).intersect(answers, unwatched(fleet).aggregate("count"))
 
 
 def _up(job: str) -> Expr:
@@ -90,11 +103,12 @@ GROUP = AlertGroup(
     alerts=(
         Alert(
             name="LLMMonitoringBlind",
-            meaning="The exporter is gone, or most replicas cannot be scraped through it: trouble would go unseen.",
+            meaning="The exporter is gone, or most replicas are not scraped through it: trouble would go unseen.",
             rules=(AlertRule(severity=Severity.PAGE, expression=_blind, delay=timedelta(seconds=20)),),
-            summary="Servewatch is blind: replicas cannot be scraped",
+            summary="Servewatch is blind: replicas are not scraped",
             description=lambda _: (
-                "{{ $value | humanizePercentage }} of the scrapes fail, of the exporter or through it (limit 50%)."
+                "{{ $value | humanizePercentage }} of the scrapes fail, of the exporter or through it, or are not tried"
+                " since no replica is left in the fleet (limit 50%)."
                 " Users may be served; nobody can tell, and no other page would come."
             ),
             board="fleet",
