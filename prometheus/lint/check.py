@@ -13,6 +13,7 @@ from prometheus.lint.meaning import Meaning
 from prometheus.lint.problem import Severity
 from prometheus.lint.tree import Node, walk
 from prometheus.lint.vocabulary import Vocabulary
+from prometheus.windows import INTERVAL
 
 __all__ = ["Check", "Expression", "Finding", "Rule", "Use"]
 
@@ -27,13 +28,17 @@ class Use(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A rule as it is written. Recording rules have no annotations, alerts have no constant name."""
+    """A rule as it is written. Recording rules have no annotations, alerts have no constant name.
+
+    `interval` is how often its group is evaluated.
+    """
 
     name: str
     is_alert: bool
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     delay: timedelta = timedelta()
+    interval: timedelta = INTERVAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

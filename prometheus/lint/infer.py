@@ -41,6 +41,8 @@ _OF_ITS_OWN = frozenset(
         *("histogram_sum", "histogram_fraction", "ts_of_last_over_time", "ts_of_max_over_time", "ts_of_min_over_time"),
     }
 )
+_LEAST = {"count_over_time": 1.0, "present_over_time": 1.0, "changes": 0.0, "resets": 0.0}
+"""Below which these never are; of no samples there is no count."""
 _WITHIN_LIMITS = frozenset(
     {"avg_over_time", "min_over_time", "max_over_time", "last_over_time", "quantile_over_time", "sort", "sort_desc"}
 )
@@ -133,7 +135,8 @@ def _applied(name: str, series: Meaning, below: tuple[Meaning, ...]) -> Meaning:
     from_range = name.endswith("_over_time")
     series = series.but(is_scraped=series.is_scraped and not from_range)
     if name in _OF_ITS_OWN:
-        return series.but(shape=Shape.VALUE, low=-inf, high=inf, bounds=(), may_be_nan=False)
+        low = _LEAST.get(name, -inf)
+        return series.but(shape=Shape.VALUE, low=low, high=inf, bounds=(), may_be_nan=False)
     if name == "clamp_max":
         return series.but(high=min(series.high, below[-1].high))
     if name == "clamp_min":
@@ -152,7 +155,7 @@ def _aggregated(node: Aggregate, inner: Meaning) -> Meaning:
         return inner
     labels = _grouped(node, inner)
     if node.operation in _COUNTING:
-        return Meaning(shape=Shape.VALUE, labels=labels, low=0.0)
+        return Meaning(shape=Shape.VALUE, labels=labels, low=1.0)  # of nothing there is no count
     is_one_of_them = node.operation in {"min", "max", "avg", "quantile"}
     return inner.but(
         shape=Shape.SUM_OF_COUNTERS if inner.shape is Shape.COUNTER else inner.shape,

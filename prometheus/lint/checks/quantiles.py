@@ -115,7 +115,18 @@ def _impossible_threshold(expression: Expression) -> Iterator[Finding]:
         }
         if never.get(node.operator):
             message = f"never true: the left side lies between {left.low:g} and {left.high:g}"
-            yield Finding(at=node.at, message=message, fix="choose a threshold within")
+            fix = "choose a threshold within"
+            if _counts(node.left):
+                fix = "of nothing there is no count: write absent(…), or `expected unless …`"
+            yield Finding(at=node.at, message=message, fix=fix)
+
+
+def _counts(node: Node) -> bool:
+    match node:
+        case Aggregate(operation=name) | Call(function=name):
+            return name in {"count", "group", "count_over_time"}
+        case _:
+            return False
 
 
 def _below_first_bound(expression: Expression) -> Iterator[Finding]:

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 
 from prometheus.lint.check import Check, Expression, Finding, Use
+from prometheus.lint.infer import RATES
 from prometheus.lint.problem import Severity
-from prometheus.lint.tree import Aggregate, Binary, Condition, Selector, walk
+from prometheus.lint.tree import Aggregate, Binary, Call, Condition, Selector, walk
 from prometheus.windows import INTERVAL, duration_text
 
 __all__ = ["CHECKS"]
@@ -15,6 +16,7 @@ _PLAIN = re.compile(r"(?:[^\\.+*?()|\[\]{}^$]|\\[^A-Za-z0-9]|\[[^\]\\^]\])*")
 _LITERAL = re.compile(r"[^\\+*?()|\[\]{}^$]+")
 _BRACKETED = re.compile(r"\[(.)\]|\\(.)")
 _SHORTEST = 3 * INTERVAL
+_OF_DIFFERENCES = frozenset({*RATES, "delta", "idelta", "deriv", "predict_linear"})
 _VARIABLE = "$"
 """Begins a variable of a board, whose value is not known here."""
 
@@ -162,9 +164,25 @@ def _anchored(expression: Expression) -> Iterator[Finding]:
                 )
 
 
+def _rate_of_one_sample(expression: Expression) -> Iterator[Finding]:
+    for function, node in _rated(expression):
+        if node.span is not None and node.span < 2 * INTERVAL:
+            message = f"{function}() needs two samples, and {node.span.total_seconds():g}s mostly hold one: no result"
+            fix = f"scrapes are {duration_text(INTERVAL)} apart: look back {duration_text(_SHORTEST)} or more"
+            yield Finding(at=node.at, message=message, fix=fix)
+
+
+def _rated(expression: Expression) -> Iterator[tuple[str, Selector]]:
+    """Yield what a function of differences reads."""
+    for node, _ in expression.nodes():
+        if isinstance(node, Call) and node.function in _OF_DIFFERENCES and isinstance(node.arguments[0], Selector):
+            yield node.function, node.arguments[0]
+
+
 def _short_range(expression: Expression) -> Iterator[Finding]:
+    without_result = {node for _, node in _rated(expression) if node.span is not None and node.span < 2 * INTERVAL}
     for node in _selectors(expression):
-        if node.span is not None and node.span < _SHORTEST:
+        if node.span is not None and node.span < _SHORTEST and node not in without_result:
             message = f"a range of {node.span.total_seconds():g}s holds too few samples as soon as one scrape fails"
             fix = f"scrapes are {duration_text(INTERVAL)} apart: look back {duration_text(_SHORTEST)} or more"
             yield Finding(at=node.at, message=message, fix=fix)
@@ -179,5 +197,6 @@ CHECKS = (
     Check(name="integer-bound", find=_integer_bound),
     Check(name="literal-star", find=_glob),
     Check(name="anchored-pattern", find=_anchored, severity=Severity.WARNING),
+    Check(name="rate-of-one-sample", find=_rate_of_one_sample),
     Check(name="short-range", find=_short_range, severity=Severity.WARNING),
 )

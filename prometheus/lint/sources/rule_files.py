@@ -16,6 +16,7 @@ from prometheus.lint.check import Rule, Use
 from prometheus.lint.problem import Position
 from prometheus.lint.sources.scalars import place_in
 from prometheus.lint.written import SourceError, Written
+from prometheus.windows import INTERVAL
 
 __all__ = ["read"]
 
@@ -43,23 +44,26 @@ def read(file: str, text: str) -> tuple[Written, ...]:
     groups = _mapping(root, frozenset({"groups"})).get("groups")
     names: set[str] = set()
     return tuple(
-        written for group in _items(groups) for rule in _rules(group, names) for written in _rule(file, text, rule)
+        written
+        for group in _items(groups)
+        for rule, interval in _rules(group, names)
+        for written in _rule(file, text, rule, interval)
     )
 
 
-def _rules(group: yaml.Node, names: set[str]) -> list[yaml.Node]:
+def _rules(group: yaml.Node, names: set[str]) -> list[tuple[yaml.Node, timedelta]]:
+    """Return the rules of a group, each with the interval it is evaluated at."""
     parts = _mapping(group, _GROUP_KEYS)
     name = _text(parts["name"]) if "name" in parts else ""
     if not name or name in names:
         wrong = f"two groups are named {name!r}" if name else "a group has no name"
         raise SourceError(wrong, position=_position(group), fix="give each group of a file its own name")
     names.add(name)
-    if "interval" in parts:
-        _duration(parts["interval"])
-    return _items(parts.get("rules"))
+    interval = _duration(parts["interval"]) if "interval" in parts else INTERVAL
+    return [(rule, interval) for rule in _items(parts.get("rules"))]
 
 
-def _rule(file: str, text: str, node: yaml.Node) -> Iterator[Written]:
+def _rule(file: str, text: str, node: yaml.Node, interval: timedelta) -> Iterator[Written]:
     parts = _mapping(node, _RULE_KEYS)
     kinds = [key for key in ("record", "alert") if key in parts]
     if len(kinds) != 1 or "expr" not in parts:
@@ -73,6 +77,7 @@ def _rule(file: str, text: str, node: yaml.Node) -> Iterator[Written]:
         labels=_texts(parts.get("labels")),
         annotations=_texts(parts.get("annotations")),
         delay=_duration(parts["for"]) if "for" in parts else timedelta(),
+        interval=interval,
     )
     ignored = frozenset(_ignored(text, node))
     expr = _scalar(parts["expr"])

@@ -277,6 +277,96 @@ MISTAKES = {
         right="sum by (model) (llm_requests_waiting) / sum by (model) (llm_request_slots)",
         at="/",
     ),
+    "models but for replicas": Mistake(
+        check="different-labels",
+        wrong="model:llm_replicas:count unless sum by (model, replica) (llm_requests_waiting) > 4",
+        right="model:llm_replicas:count unless sum by (model) (llm_requests_waiting) > 4",
+        at="unless",
+    ),
+    "replicas that are also models": Mistake(
+        check="different-labels",
+        wrong="sum by (model, replica) (llm_requests_waiting) and model:llm_generation_tokens:rate1m > 0",
+        right="sum by (model, replica) (llm_requests_waiting) and on (model) model:llm_generation_tokens:rate1m > 0",
+        at="and",
+    ),
+    "an increase of a recorded ratio": Mistake(
+        check="rate-of-gauge",
+        wrong="increase(model:llm_prefix_cache_hits:ratio5m[1h]) > 0.1",
+        right="delta(model:llm_prefix_cache_hits:ratio5m[1h]) > 0.1",
+        at="increase",
+    ),
+    "a rate within one scrape interval": Mistake(
+        check="rate-of-one-sample",
+        wrong="sum(rate(llm_generation_tokens_total[10s]))",
+        right="sum(rate(llm_generation_tokens_total[1m]))",
+        at="llm_gen",
+    ),
+    "a comparison with NaN": Mistake(
+        check="comparison-with-nan",
+        wrong="model:llm_ttft_seconds:p95_5m == NaN",
+        right="model:llm_ttft_seconds:p95_5m != model:llm_ttft_seconds:p95_5m",
+        at="==",
+    ),
+    "a comparison with NaN that gives 0 always": Mistake(
+        check="comparison-with-nan",
+        wrong="NaN == bool model:llm_replicas:count",
+        right="0 == bool model:llm_replicas:count",
+        at="==",
+    ),
+    "a comparison with NaN that holds always": Mistake(
+        check="comparison-with-nan",
+        wrong="sum(llm_requests_waiting) != NaN",
+        right="sum(llm_requests_waiting) != 0",
+        at="!=",
+    ),
+    "no replica at all that is up": Mistake(
+        check="filtered-absence",
+        wrong="absent(llm_replica_up == 1)",
+        right="absent(llm_replica_up)",
+        at="absent",
+    ),
+    "no replica of a model that was up": Mistake(
+        check="filtered-absence",
+        wrong='absent_over_time((llm_replica_up{model="m"} == 1)[5m:])',
+        right='absent(sum(llm_replica_up{model="m"}) > 0)',
+        at="absent",
+    ),
+    "no model at all that is ready": Mistake(
+        check="filtered-absence",
+        wrong="absent(model:llm_replicas_ready:count > 0)",
+        right='absent(model:llm_replicas_ready:count{model="m"} > 0)',
+        at="absent",
+    ),
+    "a count of nothing": Mistake(
+        check="impossible-threshold",
+        wrong='count by (model) (llm_replica_state{state="ready"} == 1) == 0',
+        right='sum by (model) (llm_replica_state{state="ready"}) == 0',
+        at="== 0",
+    ),
+    "a count of no samples": Mistake(
+        check="impossible-threshold",
+        wrong="max by (replica) (count_over_time(llm_replica_up[5m])) < 1",
+        right="max by (replica) (count_over_time(llm_replica_up[5m])) < 10",
+        at="<",
+    ),
+    "an absence that is 0": Mistake(
+        check="impossible-threshold",
+        wrong="absent(llm_spare_replicas) == 0",
+        right="absent(llm_spare_replicas) == 1",
+        at="==",
+    ),
+    "a quantile in percent": Mistake(
+        check="share-above-one",
+        wrong="histogram_quantile(95, sum by (le) (rate(llm_time_to_first_token_seconds_bucket[5m])))",
+        right="histogram_quantile(0.95, sum by (le) (rate(llm_time_to_first_token_seconds_bucket[5m])))",
+        at="95",
+    ),
+    "a quantile of replicas in percent": Mistake(
+        check="share-above-one",
+        wrong="quantile by (model) (50, sum by (model, replica) (llm_requests_waiting))",
+        right="quantile by (model) (0.5, sum by (model, replica) (llm_requests_waiting))",
+        at="50",
+    ),
     "a sample for every rank": Mistake(
         check="per-rank",
         wrong="llm_kv_cache_usage_ratio > 0.9",
@@ -293,7 +383,16 @@ _RIGHT = """
   annotations: {summary: "{{ $labels.model }} is idle", runbook_url: "http://wiki/idle"}
 """
 
+_CONDITION = "sum by (model) (max_over_time(llm_requests_running[5m])) == 0"
+
 RULES = {
+    "an alert that fires for 0 as for 1": ("bool-as-condition", ("])) == 0", "])) == bool 0")),
+    "a sum of 0 and 1": ("bool-as-condition", (_CONDITION, "sum by (model) (model:llm_replicas:count > bool 5)")),
+    "one of two that are always there": (
+        "bool-as-condition",
+        ("])) == 0", "])) == 0 or (model:llm_requests_waiting:sum > bool 4) * 2"),
+    ),
+    "a wait shorter than the time between two looks": ("short-wait", ("for: 5m", "for: 5s")),
     "an alert without a severity": ("severity", ("{severity: ticket}", "{team: llm}")),
     "an alert of a severity that nobody hears": ("severity", ("ticket", "critical")),
     "an alert that says nothing": ("summary", ("summary:", "title:")),
