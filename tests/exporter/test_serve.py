@@ -7,6 +7,7 @@ import threading
 import time
 from collections import UserDict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -115,6 +116,20 @@ def test_metrics_tell_configuration_and_the_exporter_itself(serving: str, path: 
 @pytest.mark.parametrize("path", ["/-/healthy", "/-/ready"])
 def test_health_and_readiness_answer(serving: str, path: str) -> None:
     assert get(f"{serving}{path}").status_code == 200
+
+
+def test_health_is_answered_while_a_page_of_megabytes_is_read(tmp_path: Path) -> None:
+    lines = "".join(f'vllm:new_total{{engine="0",request="{at:0150}"}} 1\n' for at in range(40_000))
+    with served({"/metrics": PAGES["/metrics"] + lines.encode()}) as large:
+        fleet = write_fleet(tmp_path / "fleet.yml", large=f"http://{large}")
+        with exporter(fleet, tmp_path / "log") as (address, _), ThreadPoolExecutor() as pool:
+            probe = pool.submit(get, f"{address}/probe?target=large", **{"X-Prometheus-Scrape-Timeout-Seconds": "60"})
+            answers = []
+            while not probe.done():
+                answers.append(get(f"{address}/-/healthy").status_code)
+    assert 'llm_replica_up{model="tiny"} 1.0' in probe.result().text
+    assert set(answers) == {200}
+    assert len(answers) > 3, "nobody waits for the page to be read"
 
 
 def test_a_reload_is_a_post(serving: str) -> None:
