@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf, isfinite, isnan
 
 from exporter.buckets import Blend, blends
 from exporter.catalogue import Metric, bound_text
@@ -87,7 +87,7 @@ def _sources(buckets: Sequence[int], counts: Sequence[int], series: Sequence[Ser
     found: dict[frozenset[tuple[str, str]], dict[float, int]] = {}
     for at in buckets:
         bound = number(series[at].labels.get("le", ""))
-        if bound is not None:
+        if bound is not None and not isnan(bound):
             found.setdefault(_without_bound(series[at]), {})[bound] = at
     for at in counts:
         found.setdefault(_without_bound(series[at]), {}).setdefault(inf, at)

@@ -31,7 +31,7 @@ def _facts(answers: Answers) -> Facts:
 ENGINE = Engine(
     name="sglang",
     title="SGLang",
-    prefixes=("sglang:",),
+    prefixes=("sglang:", "sglang_"),
     readings=(
         Reading(metric=catalogue.REQUESTS_RUNNING, names=('num_running_reqs{priority=""}',)),
         Reading(metric=catalogue.REQUESTS_WAITING, names=('num_queue_reqs{priority=""}',)),

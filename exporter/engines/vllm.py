@@ -25,6 +25,17 @@ def _facts(answers: Answers) -> Facts:
     return Facts(version=text if isinstance(text, str) else None)
 
 
+_OF_REQUESTS = (
+    catalogue.PROMPT_TOKENS,
+    catalogue.GENERATION_TOKENS,
+    catalogue.REQUESTS_FINISHED,
+    catalogue.TTFT,
+    catalogue.ITL,
+    catalogue.REQUEST_DURATION,
+    catalogue.REQUEST_QUEUE,
+    catalogue.REQUEST_PREFILL,
+    catalogue.REQUEST_DECODE,
+)
 ENGINE = Engine(
     name="vllm",
     title="vLLM",
@@ -37,8 +48,9 @@ ENGINE = Engine(
             merge=Merge.MAX,
             note="single API server process only",
         ),
-        Reading(metric=catalogue.REQUESTS_RUNNING, names=("num_requests_running",)),
-        Reading(metric=catalogue.REQUESTS_WAITING, names=("num_requests_waiting",)),
+        # The production stack's router writes these two as well, by server: what it believes of engines.
+        Reading(metric=catalogue.REQUESTS_RUNNING, names=('num_requests_running{server=""}',)),
+        Reading(metric=catalogue.REQUESTS_WAITING, names=('num_requests_waiting{server=""}',)),
         # Up to 0.11.0 a page of several processes has one series per process, most of them 0.
         Reading(
             metric=catalogue.KV_CACHE_USAGE, names=("kv_cache_usage_perc", "gpu_cache_usage_perc"), merge=Merge.MAX
@@ -101,24 +113,19 @@ ENGINE = Engine(
         Reading(metric=catalogue.REQUEST_PROMPT_TOKENS, names=("request_prompt_tokens",)),
         Reading(metric=catalogue.REQUEST_GENERATION_TOKENS, names=("request_generation_tokens",)),
     ),
-    required=(
-        catalogue.REQUESTS_RUNNING,
-        catalogue.REQUESTS_WAITING,
-        catalogue.KV_CACHE_USAGE,
-        catalogue.PROMPT_TOKENS,
-        catalogue.GENERATION_TOKENS,
-        catalogue.REQUESTS_FINISHED,
-        catalogue.TTFT,
-        catalogue.ITL,
-        catalogue.REQUEST_DURATION,
-        catalogue.REQUEST_QUEUE,
-        catalogue.REQUEST_PREFILL,
-        catalogue.REQUEST_DECODE,
-    ),
+    required=(catalogue.REQUESTS_RUNNING, catalogue.REQUESTS_WAITING, catalogue.KV_CACHE_USAGE),
     implied={
-        # The Rust frontend, which has none of these two, makes a counter with its first use.
-        "cache_config_info": (catalogue.PREEMPTIONS,),
-        "engine_sleep_state": (catalogue.TPOT, catalogue.PREEMPTIONS),  # 0.11.1; the histogram came with 0.11.0
+        # The Rust frontend makes a series with its first use, some at the end of a request only.
+        "request_success_total": _OF_REQUESTS,
+        "e2e_request_latency_seconds_count": _OF_REQUESTS,
+        # Other frontends write all from the start, these early on the page: so a page that is cut behind them shows it.
+        "num_preemptions_total": _OF_REQUESTS,
+        "cache_config_info": (*_OF_REQUESTS, catalogue.PREEMPTIONS),
+        "engine_sleep_state": (
+            *_OF_REQUESTS,
+            catalogue.TPOT,
+            catalogue.PREEMPTIONS,
+        ),  # 0.11.1; the histogram came with 0.11.0
         "prompt_tokens_by_source_total": (catalogue.PROMPT_TOKENS_CACHED,),  # both 0.16.0
     },
     left_out=(

@@ -69,11 +69,6 @@ FAILURES: dict[str, tuple[Behaviour, Reason, State]] = {
         Reason.INCOMPLETE,
         State.BROKEN,
     ),
-    "cuts a body without length at a line end": (
-        raw(HEAD + b"\r\n" + PAGE[: PAGE.index(b"# HELP vllm:kv_cache_usage_perc")]),
-        Reason.INCOMPLETE,
-        State.BROKEN,
-    ),
     "wants another key": (answer(401, b"{}"), Reason.AUTH, State.DENIED),
     "forbids": (answer(403, b"{}"), Reason.AUTH, State.DENIED),
     "has no page, as vLLM always has": (answer(404, b""), Reason.STATUS, State.BROKEN),
@@ -141,6 +136,17 @@ def test_an_engine_that(case: str) -> None:
     assert f'llm_replica_scrape_errors_total{{reason="{reason}"}} 1.0' in lines
     assert catalogue.REQUESTS_RUNNING.name not in outcome.page
     assert sum(line.endswith(" 1.0") for line in lines) == 2, "one state, one error, and no other claim"
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["kv_cache_usage_perc", "prefix_cache_queries_total", "request_success_total", "e2e_request_latency_seconds"],
+)
+def test_a_body_without_length_that_is_cut_at_a_line_end_is_no_page(before: str) -> None:
+    outcome = look(raw(HEAD + b"\r\n" + PAGE[: PAGE.index(f"# HELP vllm:{before} ".encode())]))
+    assert (outcome.up, outcome.state) == (False, State.BROKEN)
+    assert outcome.sentence.startswith("the page has no length and seems cut: it lacks llm_")
+    assert "llm_requests_running" not in outcome.page
 
 
 SWITCHED_OFF = {

@@ -11,6 +11,7 @@ from exporter.engines import ENGINES
 from exporter.normalise import Normalised, Normaliser
 from exporter.objectives import Objectives, Slos
 from exporter.parse import Page, Parser
+from exporter.selector import selector
 from tests.exporter.captured import capture
 
 UNDER_LOAD = capture("vllm-0.32.0/under-load").decode()
@@ -65,12 +66,15 @@ def test_a_series_that_no_known_name_provides_is_absent_not_zero_and_named() -> 
     assert found.recognised
 
 
-@pytest.mark.parametrize("metric", ENGINES["vllm"].required, ids=lambda metric: metric.name)
+EXPECTED = (*ENGINES["vllm"].required, *ENGINES["vllm"].implied["cache_config_info"])
+
+
+@pytest.mark.parametrize("metric", EXPECTED, ids=lambda metric: metric.name)
 def test_every_required_metric_is_missed_when_it_is_gone(metric: catalogue.Metric) -> None:
     [reading] = [reading for reading in ENGINES["vllm"].readings if reading.metric is metric]
     page = UNDER_LOAD
     for name in reading.names:
-        page = page.replace(f"vllm:{name}", f"vllm:was_{name}")
+        page = page.replace(f"vllm:{selector(name).name}", f"vllm:was_{selector(name).name}")
     found = normalised(page)
     assert metric in found.missing
     assert f"\n{metric.name}" not in found.text
@@ -262,6 +266,14 @@ def test_a_broken_histogram_is_left_out_as_a_whole_and_counted(case: str) -> Non
     assert "\nllm_time_to_first_token_seconds" not in found.text
     assert "\nllm_inter_token_latency_seconds_count" in found.text
     assert found.dropped == 25
+
+
+@pytest.mark.parametrize("bound", ["abc", "", "NaN", "1e999"])
+def test_a_bucket_without_a_bound_costs_itself_only(bound: str) -> None:
+    found = exposed(UNDER_LOAD.replace('le="0.001"', f'le="{bound}"'))
+    before = exposed(UNDER_LOAD)
+    for name in ('_bucket{model="tiny",le="0.005"}', '_bucket{model="tiny",le="+Inf"}', '_count{model="tiny"}'):
+        assert found[f"llm_time_to_first_token_seconds{name}"] == before[f"llm_time_to_first_token_seconds{name}"]
 
 
 def test_a_histogram_without_infinity_ends_with_its_count() -> None:

@@ -147,3 +147,8 @@ def test_the_version_comes_from_the_path_that_the_version_has() -> None:
     assert older.when is not None
     assert older.when({})
     assert not older.when({"/server_info": {}})
+
+
+def test_names_whose_colon_was_rewritten_on_the_way_are_read() -> None:
+    page = body("sglang-0.5.23")
+    assert samples(page.replace("sglang:", "sglang_")) == samples(page)

@@ -82,6 +82,35 @@ def test_what_the_rust_frontend_cannot_tell_is_absent_and_not_missing() -> None:
     assert catalogue.PREEMPTIONS.name not in found.text
 
 
+def test_a_rust_frontend_that_has_not_finished_a_request_misses_nothing() -> None:
+    begins = ("num_requests_", "kv_cache_usage_perc", "prompt_tokens_total", "time_to_first_token_seconds", "# EOF")
+    page = "".join(
+        line
+        for line in body("vllm-0.33.0-rust-frontend").splitlines(keepends=True)
+        if line.removeprefix("vllm:").startswith(begins)
+    )
+    found = normalised(page)
+    assert (found.recognised, found.missing) == (True, ())
+    assert "llm_time_to_first_token_seconds_count" in found.text
+
+
+def test_a_rust_frontend_that_finished_a_request_misses_what_was_renamed() -> None:
+    page = body("vllm-0.33.0-rust-frontend").replace("inter_token_latency_seconds", "itl_seconds")
+    assert normalised(page).missing == (catalogue.ITL,)
+
+
+def test_what_the_production_stacks_router_believes_of_engines_is_no_engines_page() -> None:
+    page = (
+        'vllm:num_requests_running{server="http://h:1"} 3\n'
+        'vllm:num_requests_waiting{server="http://h:1"} 0\n'
+        'vllm:healthy_pods_total{server="http://h:1"} 1\n'
+        'vllm:input_tokens_total{model="m",server="http://h:1"} 9\n'
+    )
+    found = normalised(page)
+    assert not found.recognised
+    assert "llm_requests_running" not in found.text
+
+
 def test_a_python_frontend_that_loses_its_preemptions_misses_them() -> None:
     page = body("vllm-0.24.0-dp2-lora").replace("num_preemptions_total", "preempted_total")
     assert normalised(page).missing == (catalogue.PREEMPTIONS,)
