@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from exporter.catalogue import MODEL, REPLICA, Label
-from exporter.objectives import Objectives, Slos
-from prometheus.partition import partition
+from prometheus.partition import Table, partition
 from prometheus.promql import Expr, Matcher, quoted
 
 __all__ = [
@@ -27,6 +26,7 @@ __all__ = [
 ]
 
 Value = TypeVar("Value")
+Settings = TypeVar("Settings")
 
 _ARGUMENT = "%[1]q"  # Go quotes the label's value there
 THIS_MODEL = Matcher.equal(MODEL, _ARGUMENT)
@@ -73,9 +73,9 @@ def _query(expr: Expr, of: Label) -> str:
     return f"query (printf `{text}` $labels.{of.name})"
 
 
-def choose(slos: Slos, setting: Callable[[Objectives], Value], show: Callable[[Value], str]) -> str:
+def choose(table: Table[Settings], setting: Callable[[Settings], Value], show: Callable[[Value], str]) -> str:
     """Print a setting of the alert's model. Templates quote as PromQL does, both being Go's way."""
-    default, *others = partition(slos, setting)
+    default, *others = partition(table, setting)
     branches = [(part, " ".join(map(quoted, part.matchers[0].values))) for part in others]
     text = show(default.value)
     for part, models in reversed(branches):

@@ -29,6 +29,10 @@ class Thresholds:
     aborted               share of the requests whose client went away
     forecast              share of the KV cache in use at busy hours, a week from now
     saturated             share of the requests beyond the last bucket of a histogram
+    gpu_xid               time for which an Xid error of a card is told
+    gpu_throttled         share of the time that heat or a power supply slows a card down
+    gpu_memory_free       share of a card's memory that has to be free
+    gpu_idle              share of the time that a card works, below which it is idle while requests wait
     """
 
     collapse: Decimal = Decimal("0.5")
@@ -45,6 +49,10 @@ class Thresholds:
     aborted: Decimal = Decimal("0.2")
     forecast: Decimal = Decimal("0.85")
     saturated: Decimal = Decimal("0.01")
+    gpu_xid: timedelta = timedelta(minutes=10)
+    gpu_throttled: Decimal = Decimal("0.5")
+    gpu_memory_free: Decimal = Decimal("0.02")
+    gpu_idle: Decimal = Decimal("0.05")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -262,6 +262,12 @@ class Expr:
         """Drop the series that another side has, compared by all labels or by those named."""
         return self._set("unless", others, on)
 
+    def unless_any(self, other: "Expr") -> "Expr":
+        """Drop everything while another side has any series at all."""
+        binding = _BINDING["unless"]
+        parts = (*_operand(self, binding), "\nunless on () ", *_operand(other, binding + 1))
+        return replace(self, parts=parts, binding=binding)
+
     def per(self, info: "Expr", on: tuple[Label, ...]) -> "Expr":
         """Repeat each sample for every series of `info`, constant 1, that agrees in the labels named; under its labels.
 

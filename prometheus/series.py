@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from exporter.catalogue import Group, Kind, Label, Metric, bound_text
 from prometheus.promql import LE, TARGET_LABELS, Expr, Matcher, PromQLError, Shape
+from prometheus.stack import INSTANCE
 
 __all__ = ["Recorded", "RecordingRule", "RuleGroup", "buckets", "events", "select", "sums", "within"]
 
@@ -54,7 +55,7 @@ def _require_histogram(metric: Metric) -> None:
 
 
 def _labels(metric: Metric, *more: Label) -> tuple[Label, ...]:
-    of_target = () if metric.group is Group.GPU else TARGET_LABELS  # cards are on the page of a host
+    of_target = (INSTANCE,) if metric.group is Group.GPU else TARGET_LABELS  # cards are on the page of a host
     return (*metric.labels, *of_target, *more)
 
 

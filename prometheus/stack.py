@@ -19,7 +19,9 @@ __all__ = [
 ]
 
 JOB = Label(
-    name="job", help="job of the scrape configuration", values=("replicas", "exporter", "prometheus", "alertmanager")
+    name="job",
+    help="job of the scrape configuration",
+    values=("replicas", "gpu", "exporter", "prometheus", "alertmanager"),
 )
 INSTANCE = Label(name="instance", help="host:port of a target")
 INTEGRATION = Label(name="integration", help="kind of receiver: webhook, pagerduty, slack and so on")

@@ -51,6 +51,7 @@ class _Watched:
     succeeded_at: float | None = None
     failure: Failure | None = None
     known: dict[Card, Reading] = field(default_factory=dict)
+    lost: dict[Card, frozenset[Failure]] = field(default_factory=dict)
     xids: Counter[tuple[str, int]] = field(default_factory=Counter)
     xid_times: dict[tuple[str, int], float] = field(default_factory=dict)
 
@@ -103,19 +104,25 @@ class _Watched:
             self.xid_times[xid.gpu, xid.xid] = xid.at
 
     def _missed(self, snapshot: Snapshot) -> Iterable[Reading]:
-        """Tell of cards that were there. Parts of a card come and go on purpose, so only whole cards are missed."""
+        """Tell of cards that were there. Parts of a card come and go on purpose, so only whole cards are missed.
+
+        A card that was lost before its source fell silent stays lost: a driver's session may start anew because of it.
+        """
         here = {reading.card for reading in snapshot.readings}
         # A driver that finds no card at all has lost them; a page without any may be its exporter's own trouble.
-        gone = snapshot.failure is None or (self.name == DRIVER and snapshot.failure is Failure.NO_GPU)
+        if snapshot.failure is None or (self.name == DRIVER and snapshot.failure is Failure.NO_GPU):
+            self.lost = {reading.card: reading.failures for reading in snapshot.readings if not reading.up}
+            self.lost |= {card: frozenset({Failure.LOST}) for card in self.known if card not in here}
         for card, known in self.known.items():
             if card not in here:
+                failures = self.lost.get(card)
                 yield Reading(
                     card=card,
                     facts=known.facts,
-                    failures=frozenset({Failure.LOST if gone else Failure.UNSEEN}),
+                    failures=failures or frozenset({Failure.UNSEEN}),
                     up=False,
-                    seen=gone,
-                    sentence=f"{card.gpu}: the card is not there any more" if gone else "",
+                    seen=failures is not None,
+                    sentence=f"{card.gpu}: the card is not there any more" if failures else "",
                     alias=known.alias,
                     holds=known.holds,
                 )

@@ -73,6 +73,10 @@ PER_MODEL = FINISHED.rate(TILE).aggregate("sum", MODEL)
             RUNNING.without(PER_MODEL, on=(MODEL,)),
             "llm_requests_running\nunless on (model) sum by (model) (rate(llm_requests_finished_total[5m]))",
         ),
+        (
+            RUNNING.union(RUNNING).unless_any(PER_MODEL.union(PER_MODEL)),
+            f"(llm_requests_running\nor llm_requests_running)\nunless on () ({PER_MODEL}\nor {PER_MODEL})",
+        ),
         (RUNNING.changes(timedelta(hours=1)), "changes(llm_requests_running[1h])"),
         (FINISHED.resets(timedelta(hours=1)), "resets(llm_requests_finished_total[1h])"),
         (RUNNING.busiest(Decimal("0.95"), timedelta(days=1)), "quantile_over_time(0.95, llm_requests_running[1d])"),

@@ -88,6 +88,17 @@ def test_a_card_that_its_living_source_lost_is_down_though_another_source_is_gon
     assert 'llm_gpu_failure{gpu="GPU-a",reason="lost"} 1.0\n' in page
 
 
+def test_a_card_that_was_lost_stays_so_while_its_source_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    ill = Reading(card=A, up=False, failures=frozenset({Failure.RESET_REQUIRED}))
+    *_, before, after = pages(
+        monkeypatch, [seen(A, B), Snapshot(readings=(ill, *seen(B).readings)), GONE, seen(A, B)], [seen()] * 4
+    )
+    assert 'llm_gpu_up{gpu="GPU-a"} 0.0\n' in before
+    assert 'llm_gpu_failure{gpu="GPU-a",reason="reset_required"} 1.0\n' in before
+    assert 'llm_gpu_failure{gpu="GPU-b",reason="unseen"} 1.0\n' in before
+    assert 'llm_gpu_up{gpu="GPU-a"} 1.0\n' in after
+
+
 def test_a_source_is_logged_when_it_changes_and_not_each_time(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
