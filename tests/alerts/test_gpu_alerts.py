@@ -331,6 +331,6 @@ def _expected(name: str, summary: str, description: str) -> dict[str, dict[str, 
             "summary": summary,
             "description": description,
             "runbook_url": f"http://127.0.0.1:9801/runbooks/{name}",
-            "dashboard_url": f"http://127.0.0.1:3000/d/fleet?var-model={of_model.get('model', '')}",
+            "dashboard_url": f"http://127.0.0.1:3000/d/fleet{'?var-model=m' * bool(of_model)}",
         },
     }

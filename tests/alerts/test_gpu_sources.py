@@ -243,7 +243,7 @@ def _told(  # noqa: PLR0913, PLR0917 - what goes in, and every part of what come
     for stage in ("hardware", "gpu"):
         [text] = [text for path, text in files.items() if path.endswith(f"/rules/{stage}.yml")]
         (folder / f"{stage}.yml").write_text(text, encoding="utf-8")
-    board = f"?var-model={labels.get('model', '')}" if name == LOST else ""
+    board = "?var-model=m" if "model" in labels else ""
     links = {
         "runbook_url": f"http://127.0.0.1:9801/runbooks/{name}",
         "dashboard_url": f"http://127.0.0.1:3000/d/fleet{board}",
