@@ -4,6 +4,7 @@ In: a way to fetch and parse a path. Out: the engine and its page, or one senten
 """
 
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 
 from exporter.dialect import Engine
 from exporter.engines import ENGINES
@@ -19,6 +20,12 @@ Fetch = Callable[[str], Awaitable[tuple[Answer, Page]]]
 _FIRST = "/metrics"
 _PLACES = tuple(dict.fromkeys((_FIRST, *(engine.path for engine in ENGINES.values()))))
 _NO_SUCH_PAGE = frozenset({404, 405})
+_SWITCH_ON = " or ".join(
+    engine.switch_on
+    for engine in ENGINES.values()
+    if engine.path == _FIRST and engine.switch_on and not engine.switched_off
+)
+"""What helps an engine whose usual page is not there, whichever of them it is."""
 
 
 async def discover(fetch: Fetch) -> tuple[Engine, Answer, Page]:
@@ -28,6 +35,8 @@ async def discover(fetch: Fetch) -> tuple[Engine, Answer, Page]:
         try:
             answer, page = await fetch(path)
         except ScrapeError as error:
+            if error.status == HTTPStatus.NOT_IMPLEMENTED:
+                raise ScrapeError(error.reason, f"{error}: {_SWITCH_ON}", status=error.status) from None
             if not is_not_here(error):
                 raise
             failures.append(error)
@@ -56,6 +65,6 @@ def _stranger(error: ScrapeError) -> ScrapeError:
         for engine in ENGINES.values()
         if engine.path != _FIRST
     )
-    hint = elsewhere if error.reason is Reason.PARSE else ""
+    hint = elsewhere if error.reason is Reason.PARSE else f"; {_SWITCH_ON}?" if error.status in _NO_SUCH_PAGE else ""
     sentence = f"not a page of an engine that we know ({known}): {error}{hint}"
     return ScrapeError(error.reason, sentence, status=error.status, state=State.BROKEN)

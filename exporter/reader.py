@@ -19,6 +19,7 @@ from exporter.fleet import Replica
 from exporter.identity import Identities
 from exporter.normalise import Normalised, Normaliser, recognise
 from exporter.parse import Page, Parser
+from exporter.resemblance import resemblance
 from exporter.scrape import Answer, Origin, Scraper
 from exporter.secret import SecretError, SecretFile
 from exporter.tame import tamed
@@ -183,9 +184,13 @@ class Reader:
     async def _fetch(self, origin: Origin, path: str, deadline: float) -> tuple[Answer, Page]:
         answer = await self.scraper.get(origin, path, deadline)
         openmetrics = "openmetrics" in answer.content_type
-        page = await self.digest.apply(
-            len(answer.body), lambda parser, _: parser.parse(answer.body, openmetrics=openmetrics)
-        )
+        try:
+            page = await self.digest.apply(
+                len(answer.body), lambda parser, _: parser.parse(answer.body, openmetrics=openmetrics)
+            )
+        except ScrapeError as error:
+            seems = f"{path} seems to be {words}: " if (words := resemblance(answer.body)) else ""
+            raise ScrapeError(error.reason, f"{seems}{error}") from None
         return answer, page
 
     async def _found(self, answer: Answer, page: Page, engine: Engine, facts: Facts) -> Found:

@@ -164,6 +164,23 @@ def test_an_engine_whose_metrics_are_switched_off_is_told_apart_with_the_remedy(
     assert outcome.sentence == f"/metrics answered status {status}: {remedy}"
 
 
+LIKE = {
+    "compressed without saying so": gzip.compress(PAGE),
+    "UTF-16 text": PAGE.decode().encode("utf-16"),
+    "HTML or XML": b"\n <!doctype html><p>hello",
+    "JSON": b'[{"iter": 11}]',
+    "a page within quotes": b'"a 1\\n"',
+    "a page within a code fence": b"```\na 1\n```\n",
+}
+
+
+@pytest.mark.parametrize("words", LIKE)
+def test_an_answer_that_is_no_page_says_what_it_looks_like(words: str) -> None:
+    outcome = look(answer(body=LIKE[words]))
+    assert (outcome.up, outcome.state) == (False, State.BROKEN)
+    assert outcome.sentence.startswith(f"/metrics seems to be {words}: line ")
+
+
 def test_an_engine_that_wants_a_key_says_where_to_name_it() -> None:
     outcome = look(answer(401, b"{}"))
     assert outcome.sentence == "/metrics answered status 401: it needs a key: name its file in api_key_file"

@@ -36,6 +36,16 @@ def test_a_stranger_is_broken_with_a_sentence_that_names_the_engines_we_know(nam
     assert f'llm_replica_scrape_errors_total{{reason="{reason}"}} 1.0' in found.page
 
 
+@pytest.mark.parametrize(("status", "state"), [(404, State.BROKEN), (405, State.BROKEN), (501, State.DISABLED)])
+def test_a_stranger_without_a_page_is_told_how_engines_are_made_to_have_one(status: int, state: State) -> None:
+    found = look(answer(status, b"{}"), engine=None, model=None)
+    assert (found.state, found.up) == (state, False)
+    remedy = "start llama-server with --metrics or start SGLang with --enable-metrics"
+    assert found.sentence.rstrip("?").endswith(
+        f"/metrics answered status {status}{';' if status < 500 else ':'} {remedy}"
+    )
+
+
 def test_json_at_the_usual_path_hints_at_the_engine_that_has_its_page_elsewhere() -> None:
     found = look(by_path(metrics=answer(200, ITERATIONS)), engine=None, model=None)
     assert found.state is State.BROKEN
