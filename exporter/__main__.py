@@ -20,6 +20,8 @@ from exporter.web import Web
 
 __all__ = ["main"]
 
+_NAMED = 20  # replicas that a sentence lists
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and answer its exit code."""
@@ -33,15 +35,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m exporter", description="Exporter of Servewatch.")
+    parser = argparse.ArgumentParser(
+        prog="python -m exporter",
+        description="Exporter of Servewatch: asks model servers, and answers Prometheus in one set of names.",
+        epilog="Exit code 0: done; 1: something is not well, a sentence says what; 2: wrong usage.",
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     fleet = argparse.ArgumentParser(add_help=False)
-    fleet.add_argument("--fleet", type=Path, default=Path("fleet.yml"), help="the fleet file (default: %(default)s)")
+    fleet.add_argument(
+        "--fleet", type=Path, default=Path("fleet.yml"), metavar="FILE", help="the fleet file (default: %(default)s)"
+    )
     serve = commands.add_parser("serve", parents=[fleet], help="answer Prometheus and people over HTTP")
     serve.add_argument(
         "--listen", type=_address, default=("127.0.0.1", 9801), metavar="HOST:PORT", help="default: 127.0.0.1:9801"
     )
-    serve.add_argument("--state-dir", type=Path, help="where learned models and drain markers are kept over a restart")
+    serve.add_argument(
+        "--state-dir",
+        type=Path,
+        metavar="DIR",
+        help="where learned models and drain markers are kept over a restart (default: nowhere)",
+    )
     serve.add_argument(
         "--min-interval",
         type=_duration,
@@ -137,8 +150,10 @@ async def _scrape_once(asked: argparse.Namespace, fleet: Fleet) -> int:
     try:
         watch = service.watches.get(asked.name)
         if watch is None:
-            known = ", ".join(service.watches)
-            print(f"no replica is named {asked.name!r}; there are: {known}", file=sys.stderr)  # noqa: T201
+            known, more = list(service.watches)[:_NAMED], len(service.watches) - _NAMED
+            others = f" and {more} more" if more > 0 else ""
+            sentence = f"no replica is named {asked.name!r}; there are: {', '.join(known) or 'none'}{others}"
+            print(sentence, file=sys.stderr)  # noqa: T201
             return 1
         outcome = await watch.look(asked.timeout)
     finally:

@@ -59,6 +59,19 @@ def test_scrape_of_an_unknown_name_lists_the_known_ones(tmp_path: Path, capsys: 
     assert capsys.readouterr().err == "no replica is named 'c'; there are: a, b\n"
 
 
+def test_scrape_of_an_unknown_name_lists_no_whole_fleet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fleet = write_fleet(tmp_path / "fleet.yml", **{f"r{at}": f"http://h:{at + 1}" for at in range(300)})
+    assert main(["scrape", "c", "--fleet", str(fleet)]) == 1
+    assert capsys.readouterr().err.endswith(", r19 and 280 more\n")
+
+
+def test_scrape_where_nothing_is_watched_yet_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fleet = tmp_path / "fleet.yml"
+    fleet.write_text("include: [targets/*.yml]\n")
+    assert main(["scrape", "a", "--fleet", str(fleet)]) == 1
+    assert capsys.readouterr().err == "no replica is named 'a'; there are: none\n"
+
+
 @pytest.mark.parametrize(
     "arguments", [[], ["serve", "--listen", "9801"], ["serve", "--min-interval", "fast"], ["scrape"]]
 )
@@ -72,7 +85,7 @@ def test_wrong_usage_exits_2(arguments: list[str], capsys: pytest.CaptureFixture
 def test_help_is_one_screen() -> None:
     done = subprocess.run([sys.executable, "-m", "exporter", "--help"], capture_output=True, text=True, check=True)
     assert len(done.stdout.splitlines()) < 24
-    for command in ("serve", "check", "scrape"):
+    for command in ("serve", "check", "scrape", "drain", "undrain", "Exit code"):
         assert command in done.stdout
 
 
