@@ -6,12 +6,13 @@ from exporter import catalogue
 from exporter.catalogue import METRICS, Group, Kind, Label, Metric, bound_text
 from exporter.dialect import Engine, Reading
 from exporter.engines import ENGINES
+from exporter.gpu import provenance
 
 __all__ = ["metrics_md"]
 
 _OURS = frozenset({Group.GPU, Group.CONFIGURATION, Group.EXPORTER})
 _INTRODUCTION = """\
-<!-- Generated from exporter/catalogue.py and exporter/engines/ by `make generate`; do not edit. -->
+<!-- Generated from exporter/catalogue.py, exporter/engines/ and exporter/gpu/ by `make generate`; do not edit. -->
 # Metrics
 
 Every metric that the exporter writes, what it means, and which engine can provide it.
@@ -34,6 +35,16 @@ With `model` in fleet.yml only that model of the router is watched.
 Several replicas may name one router, each with `engine: llama-server` and a `model` of its own.
 Then each model has labels and a drain marker of its own.
 """
+_CARDS = """\
+Where the numbers of cards come from
+
+NVML: calls of NVIDIA's library.
+DCGM: names on the page of dcgm-exporter; what its list of counters (`-f`) does not name is absent here.
+AMD: names on the page of AMD's device-metrics-exporter, without the prefix that its configuration may add.
+What `llm_gpu_info` says stands in labels there.
+Where several names are given, the first one that is there is read; units become those of the metric's name.
+Of a divided card (MIG, AMD's partitions) sensors are told once, for the whole card, and memory for each part.
+How busy a part is only DCGM tells, by `DCGM_FI_PROF_GR_ENGINE_ACTIVE`."""
 _BUCKETS = """\
 ## Buckets
 
@@ -54,6 +65,7 @@ def metrics_md() -> str:
         _INTRODUCTION,
         *(_chapter(group) for group in Group),
         _sources(),
+        _card_sources(),
         _labels(),
         _ROUTERS,
         _BUCKETS + _bounds(),
@@ -63,19 +75,20 @@ def metrics_md() -> str:
 
 def _chapter(group: Group) -> str:
     metrics = [metric for metric in METRICS if metric.group is group]
+    if group is Group.GPU:
+        lines = [_row(metric, provenance.ability(metric)) for metric in metrics]
+        return _table(group.value, ("metric", "kind", "labels", "meaning", *provenance.TITLES), lines)
     if group in _OURS:
-        lines = [
-            f"| `{metric.name}` | {metric.kind.value} | {_label_names(metric)} | {metric.help} |" for metric in metrics
-        ]
+        lines = [_row(metric, ()) for metric in metrics]
         return _table(group.value, ("metric", "kind", "labels", "meaning"), lines)
     titles = tuple(engine.title for engine in ENGINES.values())
-    lines = [
-        f"| `{metric.name}` | {metric.kind.value} | {_label_names(metric)} | {metric.help} | "
-        + " | ".join(_ability(engine, metric) for engine in ENGINES.values())
-        + " |"
-        for metric in metrics
-    ]
+    lines = [_row(metric, (_ability(engine, metric) for engine in ENGINES.values())) for metric in metrics]
     return _table(group.value, ("metric", "kind", "labels", "meaning", *titles), lines)
+
+
+def _row(metric: Metric, abilities: Iterable[str]) -> str:
+    cells = (f"`{metric.name}`", metric.kind.value, _label_names(metric), metric.help, *abilities)
+    return f"| {' | '.join(cells)} |"
 
 
 def _ability(engine: Engine, metric: Metric) -> str:
@@ -104,6 +117,16 @@ def _sources() -> str:
         ("metric", *titles),
         lines,
     )
+
+
+def _card_sources() -> str:
+    """Say under which names the sources tell of cards."""
+    lines = [
+        f"| `{metric.name}` | {' | '.join(provenance.names(metric))} |"
+        for metric in METRICS
+        if provenance.is_told(metric)
+    ]
+    return _table(_CARDS, ("metric", *provenance.TITLES), lines)
 
 
 def _names(engine: Engine, metric: Metric) -> str:

@@ -125,12 +125,27 @@ def _reading(card: Card, row: Row, values: Values) -> Reading:
     )
 
 
+def _largest(names: tuple[str, ...]) -> str:
+    return f"max({', '.join(names)})" if len(names) > 1 else names[0]
+
+
 SOURCE = PageSource(
     name="amd",
     read=read,
     place=_place,
     fields=(
+        *(
+            Field(metric=catalogue.GPU_INFO, names=names, detail=label.name)
+            for label, names in (
+                (catalogue.CARD, _CARD_NAMES),
+                (catalogue.DRIVER, ("driver_version",)),
+                (catalogue.HOSTNAME, ("hostname",)),
+            )
+        ),
         *(*_MEMORY, *_BUSY, *_SENSORS),
-        *(Field(metric=catalogue.GPU_THROTTLED, names=names, detail=reason) for reason, names in _SLOWED.items()),
+        *(
+            Field(metric=catalogue.GPU_THROTTLED, names=(_largest(names),), detail=reason)
+            for reason, names in _SLOWED.items()
+        ),
     ),
 )

@@ -154,6 +154,15 @@ _TOTAL = Field(
     metric=catalogue.GPU_MEMORY_TOTAL,
     names=("DCGM_FI_DEV_FB_TOTAL", "DCGM_FI_DEV_FB_USED + DCGM_FI_DEV_FB_FREE + DCGM_FI_DEV_FB_RESERVED"),
 )
+_INFO = tuple(
+    Field(metric=catalogue.GPU_INFO, names=names, detail=label.name)
+    for label, names in (
+        (catalogue.CARD, _NAMES),
+        (catalogue.DRIVER, ("DCGM_FI_DRIVER_VERSION",)),
+        (catalogue.PCI, ("pci_bus_id",)),
+        (catalogue.HOSTNAME, _HOSTS),
+    )
+)
 _REST = (
     Field(metric=catalogue.GPU_NVLINK_ERRORS, names=(" + ".join(_LINK_ERRORS),)),
     Field(metric=catalogue.GPU_XID_ERRORS, names=(_XID,)),
@@ -163,6 +172,6 @@ SOURCE = PageSource(
     name="dcgm",
     read=read,
     place=_place,
-    fields=(*_BUSY, *_MEMORY, _TOTAL, *_BANDWIDTH, *_SENSORS, *throttle_fields(_MASKS), *_REST),
+    fields=(*_INFO, *_BUSY, *_MEMORY, _TOTAL, *_BANDWIDTH, *_SENSORS, *throttle_fields(_MASKS), *_REST),
     last_xids=last_xids,
 )

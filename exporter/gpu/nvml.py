@@ -14,12 +14,13 @@ from typing import Any
 import pynvml
 
 from exporter import catalogue
+from exporter.gpu.columns import Field
 from exporter.gpu.processes import Processes
 from exporter.gpu.reading import Card, Failure, Hold, Reading, Snapshot, SourceError, Values
-from exporter.gpu.throttle import throttled
+from exporter.gpu.throttle import throttle_fields, throttled
 from exporter.gpu.xid import Xids
 
-__all__ = ["Session"]
+__all__ = ["FIELDS", "Session"]
 
 Handle = Any  # a pointer of ctypes
 Question = Callable[[Handle, Values], None]
@@ -52,12 +53,8 @@ _OF_CARD = {
     pynvml.NVML_ERROR_UNKNOWN: (Failure.UNKNOWN, "the driver answered: unknown error"),
 }
 _GONE = frozenset({Failure.LOST, Failure.RESET_REQUIRED, Failure.NO_POWER})
-_LINK_ERRORS = (
-    pynvml.NVML_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL,
-    pynvml.NVML_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL,
-    pynvml.NVML_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL,
-    pynvml.NVML_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL,
-)
+_LINK_KINDS = ("CRC_FLIT", "CRC_DATA", "REPLAY", "RECOVERY")
+_LINK_ERRORS = tuple(getattr(pynvml, f"NVML_FI_DEV_NVLINK_{kind}_ERROR_COUNT_TOTAL") for kind in _LINK_KINDS)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -258,6 +255,50 @@ _SENSORS: tuple[Question, ...] = (
     *(_temperature, _power, _power_limit, _energy, _clock, _throttle, _ecc, _rows, _replays, _links),
 )
 _ALL: tuple[Question, ...] = (_utilization, _memory, *_SENSORS)
+
+_ECC_ERRORS = "nvmlDeviceGetTotalEccErrors(NVML_MEMORY_ERROR_TYPE_{}, NVML_VOLATILE_ECC)"
+_LINKS = " + ".join(f"NVML_FI_DEV_NVLINK_{kind}_ERROR_COUNT_TOTAL" for kind in _LINK_KINDS)
+_XID_NAMES = ("max(nvmlEventSetWait, /dev/kmsg)",)
+FIELDS: tuple[Field, ...] = (
+    *(
+        Field(metric=catalogue.GPU_INFO, names=names, detail=label.name)
+        for label, names in (
+            (catalogue.CARD, ("nvmlDeviceGetName",)),
+            (catalogue.DRIVER, ("nvmlSystemGetDriverVersion",)),
+            (catalogue.PCI, ("nvmlDeviceGetPciInfo",)),
+            (catalogue.HOSTNAME, ("gethostname",)),
+        )
+    ),
+    *(
+        Field(metric=metric, names=(name,))
+        for metric, name in (
+            (catalogue.REPLICA_GPU_MEMORY, "nvmlDeviceGetComputeRunningProcesses"),
+            (catalogue.GPU_UTILIZATION, "nvmlDeviceGetUtilizationRates.gpu"),
+            (catalogue.GPU_MEMORY_BANDWIDTH, "nvmlDeviceGetUtilizationRates.memory"),
+            (catalogue.GPU_MEMORY_USED, "nvmlDeviceGetMemoryInfo.used"),
+            (catalogue.GPU_MEMORY_FREE, "nvmlDeviceGetMemoryInfo.free"),
+            (catalogue.GPU_MEMORY_TOTAL, "nvmlDeviceGetMemoryInfo.total"),
+            (catalogue.GPU_TEMPERATURE, "nvmlDeviceGetTemperature(NVML_TEMPERATURE_GPU)"),
+            (catalogue.GPU_POWER, "nvmlDeviceGetPowerUsage"),
+            (catalogue.GPU_POWER_LIMIT, "nvmlDeviceGetEnforcedPowerLimit"),
+            (catalogue.GPU_ENERGY, "nvmlDeviceGetTotalEnergyConsumption"),
+            (catalogue.GPU_SM_CLOCK, "nvmlDeviceGetClockInfo(NVML_CLOCK_SM)"),
+            (catalogue.GPU_PCIE_REPLAYS, "nvmlDeviceGetPcieReplayCounter"),
+            (catalogue.GPU_NVLINK_ERRORS, f"nvmlDeviceGetFieldValues({_LINKS})"),
+        )
+    ),
+    *throttle_fields(("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")),
+    *(
+        Field(metric=catalogue.GPU_ECC_ERRORS, names=(_ECC_ERRORS.format(kind.upper()),), detail=kind)
+        for kind in catalogue.ECC_KIND.values
+    ),
+    *(
+        Field(metric=catalogue.GPU_REMAPPED_ROWS, names=("nvmlDeviceGetRemappedRows",), detail=kind)
+        for kind in catalogue.ROW_KIND.values
+    ),
+    *(Field(metric=metric, names=_XID_NAMES) for metric in (catalogue.GPU_XID_ERRORS, catalogue.GPU_XID_TIME)),
+)
+"""Where each metric comes from; a name in parentheses is what is asked for, one behind a dot a part of the answer."""
 
 
 def _is_divided(handle: Handle) -> bool:

@@ -26,7 +26,4 @@ def throttled(mask: int, values: Values) -> None:
 
 def throttle_fields(names: tuple[str, ...]) -> tuple[Field, ...]:
     """Say that every reason is a bit of the same number."""
-    return tuple(
-        Field(metric=catalogue.GPU_THROTTLED, names=tuple(f"{name} & {bit:#x}" for name in names), detail=reason)
-        for reason, bit in _BITS.items()
-    )
+    return tuple(Field(metric=catalogue.GPU_THROTTLED, names=names, detail=reason) for reason in _BITS)
