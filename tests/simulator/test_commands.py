@@ -17,6 +17,8 @@ from tests.simulator.processes import Process, command, phone
 from tests.simulator.small_fleet import document
 from tests.simulator.webhooks import alert, notification
 
+AT_ONCE = 10  # seconds, on a busy machine; what it does not wait for would take longer
+
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
@@ -80,7 +82,7 @@ def test_the_fleet_stops_at_once_also_with_streams_open(fleet: tuple[Process, st
         assert answer.status_code == 200
         code, seconds = process.end()
     assert code == 0
-    assert seconds < 2
+    assert seconds < AT_ONCE
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -91,7 +93,7 @@ def test_the_load_generator_reports_and_stops_at_once(
         load.wait_for(r"^qwen: \d+ sent, [1-9]\d* finished, 0 failed, TTFT p95 0\.\d\d s$")
         code, seconds = load.end(number)
     assert code == 0
-    assert seconds < 2
+    assert seconds < AT_ONCE
 
 
 def test_the_load_generator_survives_the_fleet(fleet: tuple[Process, str], config: Path) -> None:
@@ -126,7 +128,7 @@ def test_the_phone_stops_at_once_also_while_somebody_watches() -> None:
             assert answer.status_code == 200
             code, seconds = process.end()
     assert code == 0
-    assert seconds < 2
+    assert seconds < AT_ONCE
 
 
 @pytest.mark.parametrize("arguments", [("fleet",), ("phone",)])

@@ -16,7 +16,7 @@ from running.processes import Process
 from running.tools import Tool
 from simulator.fake_nvml import FakeNvml, uuid
 from tests.exporter.pages import served
-from tests.exporter.serving import exporter
+from tests.exporter.serving import BUSY, exporter
 
 FIRST, SECOND = uuid(0), uuid(1)
 FLEET = f"""\
@@ -94,16 +94,16 @@ def test_a_driver_that_hangs_costs_neither_the_page_nor_the_end(fake: FakeNvml, 
         for _ in range(3):
             start = time.monotonic()
             text = page(address, timeout=0.5)
-            assert time.monotonic() - start < 1.5
+            assert time.monotonic() - start < 0.5 + BUSY
             assert 'llm_gpu_collector_failure{source="nvml",reason="timeout"} 1.0' in text
             assert f'llm_gpu_failure{{gpu="{FIRST}",reason="unseen"}} 1.0' in text
             assert "llm_gpu_up" not in text, "nobody can tell"
             assert "llm_gpu_power_watts" not in text, "nothing from an earlier page is repeated"
-        assert requests.get(f"{address}/-/healthy", timeout=1).ok
+        assert requests.get(f"{address}/-/healthy", timeout=30).ok
         start = time.monotonic()
         os.kill(process.pid, signal.SIGTERM)
         assert process.wait() == 0
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < 2 + BUSY
 
 
 def test_the_worker_does_not_outlive_an_exporter_that_is_killed(fake: FakeNvml, tmp_path: Path) -> None:

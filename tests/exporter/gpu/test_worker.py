@@ -13,6 +13,7 @@ from exporter.gpu.reading import Failure, Snapshot
 from exporter.gpu.wire import line
 from exporter.gpu.worker import Worker
 from simulator.fake_nvml import FakeNvml
+from tests.exporter.serving import BUSY
 
 ANSWER = line(Snapshot())
 
@@ -45,14 +46,14 @@ def test_a_call_that_hangs_is_told_in_time_and_never_asked_twice(fake: FakeNvml)
             for _ in range(20):
                 start = time.monotonic()
                 told = await worker.read(0.1)
-                assert time.monotonic() - start < 1
+                assert time.monotonic() - start < 0.1 + BUSY
                 assert told.failure is Failure.TIMEOUT
                 assert "a call hangs in it" in told.sentence
                 assert len(set(children()) - before) <= 1
         finally:
             start = time.monotonic()
             await worker.close()
-            assert time.monotonic() - start < 1.5
+            assert time.monotonic() - start < 1 + BUSY
 
     asyncio.run(ask())
 
