@@ -159,7 +159,10 @@ SATURATED = [
     Case(
         claim="one in ten requests is beyond the last bound",
         series=buckets(b2560_0=90, inf=100),
-        expect=[fires("40m", "LLMHistogramSaturated", *slo("ttft"))],
+        expect=[
+            fires("40m", "LLMHistogramSaturated", *slo("ttft")),
+            Expect(at="40m", expr="round(model:llm_slo_beyond:ratio1h, 1e-6)", samples={f"{{{slo('ttft')[0]}}}": 0.1}),
+        ],
         every="30s",
     ),
     Case(

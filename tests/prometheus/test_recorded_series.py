@@ -66,6 +66,29 @@ AVAILABILITY_CASES = [
         expect=[share("availability", 0.9)],
     ),
     Case(
+        claim="a replica that has never failed, and so has no series of failures, is available to all",
+        series=finished(A, "stop", steps(9)),
+        expect=[share("availability", 1), recorded("model:llm_slo_burn:rate5m", 0, 'model="m",slo="availability"')],
+    ),
+    Case(
+        claim="one of two replicas restarts: its last step is lost, the other one's count is no burst",
+        series=finished(A, "stop", f"{samples((10, 60), start=1000)} {samples((10, 60))}")
+        | finished(B, "stop", samples((20, 60), start=100_000)),
+        expect=[recorded("model:llm_availability_total:rate5m", 3.777778, at="7m10s")],
+        every="30s",
+    ),
+    Case(
+        claim="the first failure after a quiet start counts, since its series was there at 0",
+        series=finished(A, "stop", steps(1)) | finished(A, "error", f"{'0 ' * 20}{'1 ' * 40}"),
+        expect=[
+            Expect(
+                at="5m5s",
+                expr="round((model:llm_availability_total:rate5m - model:llm_availability_good:rate5m) * 300)",
+                samples={'{model="m"}': 1},
+            )
+        ],
+    ),
+    Case(
         claim="8 of 150 requests got an answer, whatever HTTP says of the others",
         series=finished(A, "length", steps(8)) | rejected(A, steps(142)),
         expect=[share("availability", 0.053333)],
@@ -122,6 +145,11 @@ LATENCY_CASES = [
         claim="a percentile beyond the last bound is that bound",
         series=histogram(TTFT, A, b5_0=80, b10_0=90, inf=100),
         expect=[recorded("model:llm_ttft_seconds:p95_5m", 10)],
+    ),
+    Case(
+        claim="a percentile within the first bound is a straight line from 0, however fast the requests are",
+        series=histogram(TTFT, A, b0_3=100, b0_5=100, inf=100),
+        expect=[recorded("model:llm_ttft_seconds:p95_5m", 0.285)],
     ),
     Case(
         claim="without a finite bound, or without requests, there is no percentile",

@@ -77,6 +77,15 @@ def test_a_bare_selector_tells_absent_what_it_equals() -> None:
     assert problems(text) == ()
 
 
+def test_a_pattern_tells_absent_nothing_and_what_is_equal_everything() -> None:
+    condition = "sum by (model) (max_over_time(llm_requests_running[5m])) == 0"
+    for_text = ("{{ $labels.model }}", "{{ $labels.instance }}")
+    assert problems(alert((condition, 'absent(up{job="gone",instance="a"})'), for_text)) == ()
+    [problem] = problems(alert((condition, 'absent(up{job=~"gone|left",instance="a"})'), for_text))
+    assert problem.rule == "lost-labels"
+    assert "cannot tell job:" in problem.message
+
+
 def test_every_check_has_a_case() -> None:
     assert {check.name for check in CHECKS} == {
         *(mistake.check for mistake in MISTAKES.values()),
