@@ -17,7 +17,8 @@ which the backtest asked for (`python -m drills backtest`):
   most of the share would be missed if a tail spends the rest slowly;
 - at most every request can be bad. With a 90 % objective 14.4 would ask for 144 %, so a burn rate of
   `REACHABLE / (1 - objective)` in both windows is enough, whatever was spent: 80 % bad requests over the long window;
-- the factor is at least 1: a budget that is spent no faster than it lasts is in no danger.
+- the factor is at least 1: a budget that is spent no faster than it lasts is in no danger. Nobody is woken before it
+  burns `LEAST_PAGED` times as fast: with a window of a day or a week a share of it is soon spent at the promised pace.
 
 A floor on traffic keeps one bad request in a quiet hour from paging anybody.
 """
@@ -38,7 +39,17 @@ from prometheus.partition import partition
 from prometheus.promql import Expr, Matcher, Seconds
 from prometheus.windows import Window
 
-__all__ = ["BURN_RULES", "EARLY", "FEWEST_BAD", "FEWEST_REQUESTS", "REACHABLE", "BurnRule", "factor", "in_danger"]
+__all__ = [
+    "BURN_RULES",
+    "EARLY",
+    "FEWEST_BAD",
+    "FEWEST_REQUESTS",
+    "LEAST_PAGED",
+    "REACHABLE",
+    "BurnRule",
+    "factor",
+    "in_danger",
+]
 
 REACHABLE = Decimal("0.8")
 """The largest share of bad requests that a rule may wait for."""
@@ -51,6 +62,9 @@ FEWEST_REQUESTS = 20
 
 FEWEST_BAD = 5
 """Bad requests within the long window below which nobody is bothered."""
+
+LEAST_PAGED = Decimal(2)
+"""The burn rate below which nobody is woken: at this one the budget is gone in half of its window."""
 
 _HUNDREDTH = Decimal("0.01")
 _NOT_OVER = Decimal(1) / 8
@@ -120,9 +134,10 @@ def _nearly_all_bad(indicator: Indicator, rule: BurnRule, slos: Slos) -> Iterato
 
 
 def _wanted(rule: BurnRule, slo_window: timedelta) -> Decimal:
-    """Return the rate that spends the rule's share within its long window, at least 1."""
+    """Return the rate that spends the rule's share within its long window, or the least that is worth telling."""
     seconds = timedelta(seconds=1)
-    return max(rule.share * (slo_window // seconds) / (rule.long.span // seconds), Decimal(1))
+    least = LEAST_PAGED if rule.severity is Severity.PAGE else Decimal(1)
+    return max(rule.share * (slo_window // seconds) / (rule.long.span // seconds), least)
 
 
 def _hundredths(rate: Decimal) -> Decimal:

@@ -22,6 +22,7 @@ SLO_OF = {
     "LLMInterTokenLatencyBudgetBurn": "itl",
     "LLMAvailabilityBudgetBurn": "availability",
 }
+MONTH = timedelta(days=30)
 HOUR = 120  # samples
 MINUTE = 2
 STAGES = ("indicators-5m", "indicators", "burn", "alerts-budget")
@@ -57,7 +58,7 @@ def quiet(*moments: str) -> list[Expect]:
     return [expect for at in moments for expect in (does_not_page(at), brings_no_ticket(at))]
 
 
-def fleet(objective: str) -> Fleet:
+def fleet(objective: str, window: timedelta = MONTH) -> Fleet:
     share = Decimal(objective)
     default = Objectives(
         ttft=LatencyObjective(threshold=timedelta(seconds=2), objective=share),
@@ -66,7 +67,7 @@ def fleet(objective: str) -> Fleet:
         goodput=RatioObjective(objective=share),
     )
     replica = Replica(name="vllm-a", url="http://127.0.0.1:8000", model=MODEL)
-    return Fleet(replicas=(replica,), slos=Slos(default=default))
+    return Fleet(replicas=(replica,), slos=Slos(window=window, default=default))
 
 
 # Minutes after which a complete failure pages, with hours of good traffic before: 0.97 * factor * (1 - objective) * 60,
@@ -110,6 +111,26 @@ def test_a_budget_of_half_a_percent_is_guarded(promtools: Tool, tmp_path: Path) 
         ),
     ]
     run(promtools, tmp_path, Rules(fleet=fleet("0.995"), stages=STAGES, evaluate="2m"), cases)
+
+
+@pytest.mark.parametrize("days", [1, 7])
+def test_a_short_window_wakes_nobody_at_the_promised_pace(promtools: Tool, tmp_path: Path, days: int) -> None:
+    cases = [
+        case(
+            "bad requests come 1.4 times as often as promised, for six hours",
+            traffic((6 * HOUR, 993, 7)),
+            *(does_not_page(f"{hour}h") for hour in range(1, 7)),
+        ),
+        case(
+            "four times as often pages within the hour in which it begins",
+            traffic((6 * HOUR, 995, 5), (HOUR, 980, 20)),
+            does_not_page("6h"),
+            pages("419m"),
+        ),
+        case("every request is bad", traffic((6 * HOUR, 100, 0), (HOUR, 0, 100)), pages("370m")),
+    ]
+    rules = Rules(fleet=fleet("0.995", timedelta(days=days)), stages=STAGES, evaluate="2m")
+    run(promtools, tmp_path, rules, cases)
 
 
 LONG_WINDOWS = ("2h", "6h", "1d", "3d")

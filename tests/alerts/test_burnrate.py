@@ -25,8 +25,9 @@ MONTH, WEEK, DAY = timedelta(days=30), timedelta(days=7), timedelta(days=1)
         (MONTH, "0.9", "8 6 3 1"),
         (MONTH, "0.5", "1.6 1.6 1.6 1"),
         (MONTH, "0.1", "1 1 1 1"),
-        (WEEK, "0.999", "3.36 1.4 1 1"),
-        (DAY, "0.999", "1 1 1 1"),
+        (WEEK, "0.999", "3.36 2 1 1"),
+        (DAY, "0.999", "2 2 1 1"),
+        (DAY, "0.5", "1.6 1.6 1 1"),
     ],
 )
 def test_factors_follow_from_window_share_and_objective(window: timedelta, objective: str, factors: str) -> None:
