@@ -33,9 +33,9 @@ def loaded(router: Engine) -> list[str]:
     return [entry["id"] for entry in listed if entry["status"]["value"] != "unloaded"]
 
 
-def states(exporter: Exporter) -> dict[str, str]:
+def states(exporter: Exporter, replica: str = "router") -> dict[str, str]:
     form = rf'^{catalogue.REPLICA_STATE.name}{{model="([^"]+)",state="(\w+)"}} 1\.0$'
-    return dict(re.findall(form, exporter.page("router"), re.MULTILINE))
+    return dict(re.findall(form, exporter.page(replica), re.MULTILINE))
 
 
 def test_scraping_loads_no_model_and_a_model_at_work_has_its_own_counts(router: Engine, tmp_path: Path) -> None:
@@ -49,4 +49,17 @@ def test_scraping_loads_no_model_and_a_model_at_work_has_its_own_counts(router: 
         until(lambda: line in exporter.page("router").splitlines(), "the tokens are counted for their model")
         assert states(exporter) == {"tiny-a": "ready", "tiny-b": "sleeping"}
         assert f'{catalogue.REQUEST_SLOTS.name}{{model="tiny-a"}} 4.0' in exporter.page("router")
+        assert loaded(router) == ["tiny-a"]
+
+
+def test_models_of_one_router_are_replicas_of_their_own(router: Engine, tmp_path: Path) -> None:
+    models = ("tiny-a", "tiny-b")
+    shared = {"url": router.url, "engine": "llama-server"}
+    exporter = start_exporter(tmp_path, [{"name": f"replica-{model}", "model": model, **shared} for model in models])
+    with exporter.process:
+        client.stream_all(router.url, ["the fox"], tokens=TOKENS, model="tiny-a")
+        line = f'{catalogue.GENERATION_TOKENS.name}{{model="tiny-a"}} {TOKENS}.0'
+        until(lambda: line in exporter.page("replica-tiny-a").splitlines(), "the tokens are counted for their model")
+        assert states(exporter, "replica-tiny-a") == {"tiny-a": "ready"}
+        assert states(exporter, "replica-tiny-b") == {"tiny-b": "sleeping"}
         assert loaded(router) == ["tiny-a"]

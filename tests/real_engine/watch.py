@@ -31,7 +31,7 @@ class Exporter:
 
     def page(self, replica: str) -> str:
         """Answer the normalised page of a replica."""
-        response = requests.get(f"{self.url}/probe", {"target": replica}, timeout=10)
+        response = requests.get(f"{self.url}/probe", {"target": replica}, timeout=30)
         response.raise_for_status()
         return response.text
 
@@ -86,7 +86,7 @@ def watch(exporter: Exporter, prometheus: Tool, directory: Path) -> Prometheus:
     return Prometheus(process=process, url=f"http://127.0.0.1:{port}")
 
 
-def until(condition: Callable[[], bool], claim: str, *, seconds: float = 15) -> None:
+def until(condition: Callable[[], bool], claim: str, *, seconds: float = 45) -> None:
     """Wait until a condition holds; `claim` completes "waited … s until" in the error."""
     deadline = time.monotonic() + seconds
     while not condition():
