@@ -97,14 +97,16 @@ class Router:
     """How an engine serves several models behind one address, each with a page of its own.
 
     `refusal` is the status that the page has where no model is named; then `is_here` tells from the extras whether this
-    is a router. `path` lists its models, `models` reads names and states from that list, None where it is none. `query`
-    makes the page, or an extra, one model's; it must never make the engine load the model.
+    is a router. `path` lists its models, `models` reads names and states from that list, None where it is none, those
+    that matter most first. `most` of them are watched: a folder may hold hundreds, of which a handful runs, and each
+    costs a dozen series. `query` makes the page, or an extra, one model's; it must never make the engine load one.
     """
 
     refusal: int
     is_here: Callable[[Answers], bool]
     path: str
     models: Callable[[Any], Mapping[str, State] | None]
+    most: int
     query: Callable[[str], str]
 
 

@@ -43,11 +43,12 @@ class Served:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A replica that answered: whose engine it is, and each model it serves."""
+    """A replica that answered: whose engine it is, and each model it serves, but for those that are too many."""
 
     engine: Engine
     version: str | None
     served: tuple[Served, ...]
+    left_out: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -154,8 +155,12 @@ class Reader:
             raise ScrapeError(Reason.INCOMPLETE, f"{router.path} of the router is no list of models")
         if self.replica.model is not None:
             models = _only(self.replica.model, models)
-        served = [self._read_model(engine, router, origin, name, state, deadline) for name, state in models.items()]
-        return Found(engine=engine, version=version and tamed(version), served=tuple(await asyncio.gather(*served)))
+        watched = list(models.items())[: router.most]
+        served = await asyncio.gather(
+            *(self._read_model(engine, router, origin, name, state, deadline) for name, state in watched)
+        )
+        left_out = len(models) - len(watched)
+        return Found(engine=engine, version=version and tamed(version), served=tuple(served), left_out=left_out)
 
     async def _read_model(  # noqa: PLR0913, PLR0917 - what one model's reading depends on
         self, engine: Engine, router: Router, origin: Origin, model: str, state: State, deadline: float

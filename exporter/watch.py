@@ -212,7 +212,7 @@ class Watch:
             ),
             running=_total(pages, catalogue.REQUESTS_RUNNING),
             waiting=_total(pages, catalogue.REQUESTS_WAITING),
-            notes=tuple(note for one in pages for note in _notes(one)),
+            notes=(*(note for one in pages for note in _notes(one)), *_notes_on_models(found)),
         )
 
     def _serving(self, served: Served) -> Serving:
@@ -251,3 +251,9 @@ def _notes(found: Normalised) -> tuple[str, ...]:
     if found.dropped:
         notes.append(f"{found.dropped} samples left out")
     return tuple(notes)
+
+
+def _notes_on_models(found: Found) -> tuple[str, ...]:
+    """Say that a router lists more models than are watched."""
+    more = f"{found.left_out} more models of the router are not watched: name those that matter in fleet.yml"
+    return (more,) if found.left_out else ()

@@ -46,7 +46,7 @@ def _is_router(answers: Answers) -> bool:
 
 
 def _models(listed: Any) -> Mapping[str, State] | None:  # noqa: ANN401 - JSON of a foreign server
-    """Read the router's list: which models it can run, and what each is doing; the busy ones first, up to a limit."""
+    """Read the router's list: which models it can run, and what each is doing; the busy ones first."""
     entries = listed.get("data") if isinstance(listed, dict) else None
     if not isinstance(entries, list):
         return None
@@ -55,8 +55,7 @@ def _models(listed: Any) -> Mapping[str, State] | None:  # noqa: ANN401 - JSON o
         for entry in entries
         if isinstance(entry, dict) and isinstance(entry.get("id"), str) and entry["id"]
     }
-    busy_first = sorted(states.items(), key=lambda item: (item[1] is State.SLEEPING, item[0]))
-    return dict(busy_first[:_MODELS])
+    return dict(sorted(states.items(), key=lambda item: (item[1] is State.SLEEPING, item[0])))
 
 
 def _state(status: Any) -> State:  # noqa: ANN401 - JSON of a foreign server
@@ -122,8 +121,6 @@ _BUILD = re.compile(r"b([0-9]{1,9})(?![0-9])")
 _SLEEPS_ON = 11434
 """The first build that was seen to. Who builds it without its history calls it b0 or b1, which tells nothing."""
 _MOST = 2**53
-_MODELS = 64
-"""A folder may hold hundreds of models; each costs a dozen series, and a router runs a handful at once."""
 _STATES = {
     "loaded": State.READY,
     "loading": State.LOADING,
@@ -191,6 +188,7 @@ ENGINE = Engine(
         is_here=_is_router,
         path="/models",
         models=_models,
+        most=64,
         query=lambda model: f"?model={quote(model, safe='', errors='replace')}&autoload=false",
     ),
     is_to_rest=_is_to_rest,

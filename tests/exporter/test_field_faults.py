@@ -69,6 +69,13 @@ def test_a_models_name_arrives_as_the_engine_wrote_it(name: str) -> None:
     assert {one.labels["model"] for one in page.series if "model" in one.labels} == {name}
 
 
+def test_a_label_that_is_no_utf8_costs_its_series_and_no_other() -> None:
+    odd = b'vllm:lora_requests_info{running_lora_adapters="caf\xe9"} 1\n'
+    outcome = look(answer(body=PAGE + odd))
+    assert (outcome.up, outcome.running) == (True, 8)
+    assert value(outcome.page, "llm_replica_dropped_samples_total") == 1
+
+
 def test_a_raw_line_break_in_a_models_name_breaks_no_line_of_ours() -> None:
     outcome = look(answer(body=PAGE.replace(b'model_name="tiny"', b'model_name="line one\nline two"')), model=None)
     assert outcome.up

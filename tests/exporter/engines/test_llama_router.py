@@ -262,9 +262,12 @@ def test_odd_entries_of_the_list_are_passed_over() -> None:
 def test_a_folder_of_hundreds_of_models_keeps_its_loaded_ones_and_a_limit() -> None:
     router = both()
     router.states |= {f"a-{number:03}": {"value": "unloaded"} for number in range(500)}
-    found = states(seen(router).page)
+    outcome = seen(router)
+    found = states(outcome.page)
     assert len(found) == 64
     assert (found["tiny-a"], found["tiny-b"]) == ("ready", "ready")
+    assert outcome.notes == ("438 more models of the router are not watched: name those that matter in fleet.yml",)
+    assert states(seen(router, model="a-499").page) == {"a-499": "sleeping"}
 
 
 def test_a_models_name_is_quoted_in_the_question() -> None:
