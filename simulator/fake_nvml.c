@@ -7,6 +7,7 @@
  *     gpu0.power=~3600           events=GPU-a:79,GPU-a:79   (each event is told once)
  *
  * A value `!N` makes the call answer error N; `~S` makes it hang for S seconds; a missing key is "not supported".
+ * `\xHH` stands for a byte, so that a value can hold any. Compiled with -DOLD it lacks what drivers before 510 lacked.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ typedef int ret;
 typedef struct { int gpu, mig; } device;
 typedef unsigned long long u64;
 
-enum { OK = 0, INVALID = 2, UNSUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7, TIMED_OUT = 10, MAX_GPUS = 16, MAX_MIG = 8 };
+enum { OK = 0, INVALID = 2, UNSUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7, TIMED_OUT = 10, MAX_GPUS = 256, MAX_MIG = 8 };
 
 static device cards[MAX_GPUS], parts[MAX_GPUS][MAX_MIG];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -46,6 +47,18 @@ static void load(void) {
     read_size = now.st_size;
 }
 
+static void unescape(char *value) {
+    char *to = value;
+    for (const char *from = value; *from; to++) {
+        unsigned byte;
+        if (from[0] == '\\' && from[1] == 'x' && sscanf(from + 2, "%2x", &byte) == 1) {
+            *to = (char)byte;
+            from += 4;
+        } else *to = *from++;
+    }
+    *to = 0;
+}
+
 /* Copies the value of a key; its faults happen here. */
 static ret find(const char *key, char *value, size_t room) {
     char line[128];
@@ -65,6 +78,7 @@ static ret find(const char *key, char *value, size_t room) {
     if (!at) return UNSUPPORTED;
     if (value[0] == '!') return atoi(value + 1);
     if (value[0] == '~') sleep(atoi(value + 1));
+    unescape(value);
     return OK;
 }
 
@@ -143,18 +157,32 @@ ret nvmlDeviceGetUtilizationRates(device *of, unsigned rates[2]) {
 }
 
 typedef struct { unsigned version; u64 total, reserved, free, used; } memory;
-ret nvmlDeviceGetMemoryInfo_v2(device *of, memory *info) {
+static ret memory_of(device *of, memory *info) {
     ret answer = number(of, "memory_total", &info->total);
     if (answer == OK) answer = number(of, "memory_used", &info->used);
     if (answer == OK) answer = number(of, "memory_free", &info->free);
     info->reserved = info->total - info->used - info->free;
     return answer;
 }
+#ifdef OLD
+ret nvmlDeviceGetMemoryInfo(device *of, u64 info[3]) {
+    memory all;
+    ret answer = memory_of(of, &all);
+    info[0] = all.total, info[1] = all.free, info[2] = all.used + all.reserved;
+    return answer;
+}
+#else
+ret nvmlDeviceGetMemoryInfo_v2(device *of, memory *info) { return memory_of(of, info); }
+#endif
 ret nvmlDeviceGetTemperature(device *of, int sensor, unsigned *value) { (void)sensor; return small(of, "temperature", value); }
 ret nvmlDeviceGetPowerUsage(device *of, unsigned *value) { return small(of, "power", value); }
 ret nvmlDeviceGetEnforcedPowerLimit(device *of, unsigned *value) { return small(of, "power_limit", value); }
 ret nvmlDeviceGetTotalEnergyConsumption(device *of, u64 *value) { return number(of, "energy", value); }
 ret nvmlDeviceGetClockInfo(device *of, int kind, unsigned *value) { (void)kind; return small(of, "sm_clock", value); }
+#ifdef OLD
+#define nvmlDeviceGetCurrentClocksEventReasons nvmlDeviceGetCurrentClocksThrottleReasons
+#define nvmlDeviceGetComputeRunningProcesses_v3 nvmlDeviceGetComputeRunningProcesses_v2
+#endif
 ret nvmlDeviceGetCurrentClocksEventReasons(device *of, u64 *value) { return number(of, "throttle", value); }
 ret nvmlDeviceGetTotalEccErrors(device *of, int kind, int counter, u64 *value) {
     (void)counter;
@@ -194,9 +222,11 @@ ret nvmlDeviceGetGpuInstanceId(device *of, unsigned *value) { return small(of, "
 /* processes=PID:BYTES,PID:BYTES */
 typedef struct { unsigned pid; u64 memory; unsigned gpu_instance, compute_instance; } process;
 ret nvmlDeviceGetComputeRunningProcesses_v3(device *of, unsigned *count, process *found) {
-    char list[512];
+    char list[4096];
     unsigned number_of = 0, room = *count;
-    if (text(of, "processes", list, sizeof list) != OK) { *count = 0; return OK; }
+    ret fault = text(of, "processes", list, sizeof list);
+    if (fault != OK && fault != UNSUPPORTED) return fault;
+    if (fault == UNSUPPORTED) list[0] = 0;
     for (char *at = list; *at; number_of++) {
         unsigned pid = strtoul(at, &at, 10);
         u64 bytes = *at == ':' ? strtoull(at + 1, &at, 10) : 0;
@@ -204,7 +234,7 @@ ret nvmlDeviceGetComputeRunningProcesses_v3(device *of, unsigned *count, process
         if (*at) at++;
     }
     *count = number_of;
-    return found ? OK : TOO_SMALL;
+    return number_of > room ? TOO_SMALL : OK;
 }
 
 static unsigned told;

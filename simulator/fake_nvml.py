@@ -45,14 +45,17 @@ HEALTHY: Mapping[str, object] = {
 
 
 @functools.cache
-def library() -> Path:
-    """Compile the library; answer the folder that holds it under the real one's name."""
+def library(*, old: bool = False) -> Path:
+    """Compile the library, as it is or as drivers before 510 had it; answer the folder that holds it.
+
+    There it has the real one's name.
+    """
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         raise FileNotFoundError("the fake of NVIDIA's library has to be compiled: install gcc")
     folder = Path(tempfile.mkdtemp(prefix="fake-nvml-"))
     target = folder / "libnvidia-ml.so.1"
-    options = ["-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
+    options = ["-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", *(["-DOLD"] if old else [])]
     subprocess.run([compiler, *options, "-o", str(target), str(_SOURCE), "-lpthread"], check=True)  # noqa: S603 - ours
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

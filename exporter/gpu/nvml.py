@@ -6,7 +6,7 @@ instance is.
 """
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,7 @@ from exporter.gpu.processes import Processes
 from exporter.gpu.reading import Card, Failure, Hold, Reading, Snapshot, SourceError, Values
 from exporter.gpu.throttle import throttle_fields, throttled
 from exporter.gpu.xid import Xids
+from exporter.tame import tamed
 
 __all__ = ["FIELDS", "Session"]
 
@@ -53,6 +54,7 @@ _OF_CARD = {
     pynvml.NVML_ERROR_UNKNOWN: (Failure.UNKNOWN, "the driver answered: unknown error"),
 }
 _GONE = frozenset({Failure.LOST, Failure.RESET_REQUIRED, Failure.NO_POWER})
+_MOST_MEMORY = 2**50
 _LINK_KINDS = ("CRC_FLIT", "CRC_DATA", "REPLAY", "RECOVERY")
 _LINK_ERRORS = tuple(getattr(pynvml, f"NVML_FI_DEV_NVLINK_{kind}_ERROR_COUNT_TOTAL") for kind in _LINK_KINDS)
 
@@ -72,7 +74,7 @@ class Session:
     def __init__(self) -> None:
         try:
             pynvml.nvmlInit()
-            self._driver = str(pynvml.nvmlSystemGetDriverVersion())
+            self._driver = _words(pynvml.nvmlSystemGetDriverVersion)
         except pynvml.NVMLError as error:
             raise _source_error(error) from None
         self._hostname = socket.gethostname()
@@ -117,9 +119,11 @@ class Session:
             )
             return
         divided = _is_divided(device.handle)
-        yield self._measured(device.handle, device.card, device.facts, _SENSORS if divided else _ALL)
         if divided:
+            yield self._measured(device.handle, device.card, device.facts, _SENSORS)
             yield from self._parts(device)
+        else:
+            yield self._measured(device.handle, device.card, device.facts, _ALL, self._holds)
 
     def _found(self, index: int) -> _Device:
         handle = pynvml.nvmlDeviceGetHandleByIndex(index)
@@ -129,7 +133,8 @@ class Session:
             catalogue.PCI.name: _pci(handle),
             catalogue.HOSTNAME.name: self._hostname,
         }
-        return _Device(handle=handle, card=Card(gpu=str(pynvml.nvmlDeviceGetUUID(handle))), facts=facts)
+        gpu = _words(lambda: pynvml.nvmlDeviceGetUUID(handle)) or f"index:{index}"
+        return _Device(handle=handle, card=Card(gpu=gpu), facts=facts)
 
     def _parts(self, device: _Device) -> Iterator[tuple[Reading, Values]]:
         """Read the instances of a divided card; compute instances of one GPU instance share its memory."""
@@ -144,11 +149,17 @@ class Session:
                 seen.add(partition)
                 card = Card(gpu=device.card.gpu, partition=partition)
                 facts = device.facts | {catalogue.CARD.name: _text(lambda: pynvml.nvmlDeviceGetName(handle))}  # noqa: B023 - called at once
-                yield self._measured(handle, card, facts, (_memory,))
+                yield self._measured(handle, card, facts, (_memory,), self._holds)
 
     def _measured(
-        self, handle: Handle, card: Card, facts: dict[str, str], questions: tuple[Question, ...]
+        self,
+        handle: Handle,
+        card: Card,
+        facts: dict[str, str],
+        questions: tuple[Question, ...],
+        holds: Callable[[Handle], Iterable[Hold]] = lambda _: (),
     ) -> tuple[Reading, Values]:
+        """Put questions to a card or a part of one; the processes of a divided card are those of its parts."""
         values = Values()
         failures: dict[Failure, str] = {}
         for question in questions:
@@ -160,6 +171,8 @@ class Session:
                 if error.value in _OF_CARD and error.value != pynvml.NVML_ERROR_NO_PERMISSION:
                     failure, sentence = _card_trouble(error)
                     failures[failure] = sentence
+            except Exception as error:  # noqa: BLE001 - an answer that nobody foresaw must not cost the other cards
+                failures[Failure.UNKNOWN] = f"an answer of the driver cannot be read ({type(error).__name__})"
         up = _GONE.isdisjoint(failures) and (bool(values.kept) or not failures)
         reading = Reading(
             card=card,
@@ -169,14 +182,15 @@ class Session:
             up=up,
             sentence=f"{card.gpu}: {'; '.join(failures.values())}" if failures else "",
             alias=_text(lambda: pynvml.nvmlDeviceGetUUID(handle)) if card.partition else "",
-            holds=tuple(self._holds(handle)) if up else (),
+            holds=tuple(holds(handle)) if up else (),
         )
         return reading, values
 
     def _holds(self, handle: Handle) -> Iterator[Hold]:
-        for process in _or([], lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(handle)):
+        for process in _or([], lambda: _running(handle)):
             if ports := self._processes.ports(process.pid):
-                yield Hold(ports=ports, memory=process.usedGpuMemory)
+                memory = process.usedGpuMemory
+                yield Hold(ports=ports, memory=memory if memory is not None and memory <= _MOST_MEMORY else None)
 
 
 def _utilization(handle: Handle, values: Values) -> None:
@@ -301,6 +315,13 @@ FIELDS: tuple[Field, ...] = (
 """Where each metric comes from; a name in parentheses is what is asked for, one behind a dot a part of the answer."""
 
 
+def _running(handle: Handle) -> Any:  # noqa: ANN401 - whatever the library answers
+    try:
+        return pynvml.nvmlDeviceGetComputeRunningProcesses_v3(handle)
+    except pynvml.NVMLError_FunctionNotFound:
+        return pynvml.nvmlDeviceGetComputeRunningProcesses_v2(handle)  # drivers before 510
+
+
 def _is_divided(handle: Handle) -> bool:
     return bool(_or((0, 0), lambda: pynvml.nvmlDeviceGetMigMode(handle))[0])
 
@@ -329,8 +350,16 @@ def _or(default: Any, ask: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever
 
 
 def _text(ask: Callable[[], Any]) -> str:
-    answer = _or("", ask)
-    return answer.decode("utf-8", "replace") if isinstance(answer, bytes) else str(answer)
+    return str(_or("", lambda: _words(ask)))
+
+
+def _words(ask: Callable[[], Any]) -> str:
+    """Answer what the library says as text that can be printed, whatever bytes it is made of."""
+    try:
+        answer = ask()
+    except UnicodeDecodeError as error:
+        answer = error.object
+    return tamed(answer.decode("utf-8", "replace") if isinstance(answer, bytes) else str(answer))
 
 
 def _source_error(error: pynvml.NVMLError) -> SourceError:

@@ -39,6 +39,7 @@ class Worker:
         self._leaving: Process | None = None
         self._asked_at = 0.0
         self._started_at = 0.0
+        self._retired_at = 0.0
         self._task: asyncio.Task[Snapshot] | None = None
         self._failed = Snapshot()
         self._rest_until = 0.0
@@ -67,6 +68,7 @@ class Worker:
     async def _ask(self) -> Snapshot:
         if time.monotonic() < self._rest_until:
             return self._failed
+        await self._let_go()
         if self._is_leaving():
             return _hangs(time.monotonic() - self._asked_at)
         try:
@@ -109,8 +111,16 @@ class Worker:
         if self._process is not None:
             process, self._process = self._process, None
             self._leaving = process
+            self._retired_at = time.monotonic()
             if process.stdin is not None:
                 process.stdin.close()
+
+    async def _let_go(self) -> None:
+        """Give a process that was asked to end the time that this takes, so that nobody takes it for one that hangs."""
+        left = self._retired_at + _GOODBYE - time.monotonic()
+        if self._leaving is not None and left > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._leaving.wait(), left)
 
     def _is_leaving(self) -> bool:
         """Tell whether an old process is still there, and kill it if it has had its time."""
