@@ -18,14 +18,12 @@ from drills.backtest.engine import Answer, Engine, Tools, backfill, serving
 from drills.backtest.inline import Branch, Question, Rules
 from drills.backtest.page import EPOCH
 from drills.backtest.profiles import MONTH
-from drills.backtest.resolution import Stretch
+from drills.backtest.resolution import THIN, Stretch
 from drills.backtest.traffic import STEP
 from prometheus.windows import TILE
 
-__all__ = ["THIN", "Exam", "Fired", "evaluated"]
+__all__ = ["Exam", "Fired", "evaluated"]
 
-THIN = 100
-"""Seconds between two evaluations where nothing happens; the tiles of long windows lie at multiples of it."""
 _PART = MONTH
 _FIRST_PASS = 0.6
 """The share of the time that the first pass takes."""

@@ -1,11 +1,13 @@
-"""Resolution: where every sample is kept, and where one a minute is enough.
+"""Resolution: where every sample is kept, and where a few are enough.
 
 In: incidents and chores. Out: `Stretch` objects that cover a span of time without gaps.
 
 Exact: from 10 minutes before an incident until 70 minutes after its start, and from 10 minutes before its end until
 30 minutes after it; 10 minutes around every chore. There every scrape is kept and every rule is evaluated each 10 s.
-Thinned: everything else has a scrape a minute and an evaluation every 100 s. Rates of counters are the same but for
-rounding; an alert that comes and goes between two evaluations in quiet, or hours into an incident, is not seen.
+Thinned: everything else has an evaluation every `THIN` seconds, and the last scrape before and the first one after it,
+which are those that a rate over any multiple of `THIN` is made of. With fewer, a rate would not count the requests
+between two windows that lie side by side, and with rare requests that is noise. An alert that comes and goes between
+two evaluations in quiet, or hours into an incident, is not seen.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,10 +19,10 @@ from numpy.typing import NDArray
 from drills.backtest.incidents import Chore, Incident
 from drills.backtest.traffic import STEP
 
-__all__ = ["SPARSE", "Stretch", "kept", "stretches"]
+__all__ = ["THIN", "Stretch", "kept", "stretches"]
 
-SPARSE = 60
-"""Seconds between two samples where nothing happens."""
+THIN = 100
+"""Seconds between two evaluations where nothing happens; the tiles of long windows lie at multiples of it."""
 _TILE = 300
 _AROUND = 600
 _FIRST = 4200
@@ -54,8 +56,9 @@ def stretches(start: int, end: int, incidents: Iterable[Incident], chores: Itera
 
 
 def kept(times: NDArray[np.float64], covering: Sequence[Stretch]) -> NDArray[np.bool_]:
-    """Tell which scrapes are kept; in a thinned stretch the last one before each full minute is."""
-    keep = (times // STEP + 2) % (SPARSE // STEP) == 0  # scraped a step later, and some seconds
+    """Tell which scrapes are kept; in a thinned stretch those around each multiple of `THIN`."""
+    around = THIN // STEP - times // STEP % (THIN // STEP)
+    keep = (around == 2) | (around == 1)  # noqa: PLR2004 - scraped a step later, and some seconds
     for stretch in covering:
         if stretch.exact:
             first, last = np.searchsorted(times, [stretch.start, stretch.end])

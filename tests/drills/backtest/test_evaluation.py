@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from drills.backtest.command import newest
-from drills.backtest.engine import Tools, backfill
+from drills.backtest.engine import Tools, backfill, serving
 from drills.backtest.evaluation import Exam, Fired, evaluated
 from drills.backtest.incidents import Chore, ChoreKind, Incident
 from drills.backtest.page import EPOCH, lines
 from drills.backtest.profiles import DAY, PROFILES
-from drills.backtest.resolution import Stretch, kept, stretches
+from drills.backtest.resolution import THIN, Stretch, kept, stretches
 from drills.backtest.run import questions, rules_of
 from drills.backtest.traffic import draw
 from tests.prometheus.promtool import Case, Expect, Rules, run, samples
@@ -73,6 +73,31 @@ def starts(found: Iterable[Fired]) -> dict[tuple[str, str, str], list[float]]:
     for each in found:
         by_alert.setdefault((each.alert, each.severity, each.slo), []).append(each.firing)
     return by_alert
+
+
+@pytest.mark.parametrize("model", ["api-70b", "lab-3b"])
+def test_thinned_scrapes_give_the_rates_of_all_scrapes_however_rare_requests_are(
+    tools: Tools, tmp_path: Path, model: str
+) -> None:
+    month = draw(PROFILES[model], 0, (), (), np.random.default_rng(12))
+    rules = rules_of(PROFILES[model])
+    asked = {
+        f"{slo}:{window}": rules.recording(f"model:llm_{slo}_{which}:rate{window}")
+        for slo, which in (("ttft", "good"), ("availability", "total"))
+        for window in ("5m", "30m", "1h", "6h")
+    }
+    answers = []
+    for exact in (True, False):
+        keep = kept(month.times, [Stretch(start=0, end=DAY, exact=exact)]) & (month.times < DAY)
+        data = tmp_path / str(exact)
+        backfill(tools.promtool, lines(PROFILES[model], month, keep, {}), data)
+        with serving(tools.prometheus, data) as engine:
+            found = engine.values(asked, EPOCH + 8 * HOUR, EPOCH + 14 * HOUR, THIN)
+            answers.append({each.key: [float(value) for _, value in each.samples] for each in found})
+    whole, thinned = answers
+    assert whole.keys() == asked.keys()
+    for key, values in whole.items():
+        assert thinned[key] == pytest.approx(values, rel=1e-6), key
 
 
 def test_thinning_changes_no_page(tools: Tools, tmp_path: Path) -> None:

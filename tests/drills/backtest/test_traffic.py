@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from drills.backtest.incidents import SHAPES, Chore, ChoreKind, Incident, chores, incident, incidents
-from drills.backtest.page import EPOCH, lines
+from drills.backtest.page import EPOCH, SCRAPE_PHASE, lines
 from drills.backtest.profiles import DAY, MONTH, PROFILES, SLOS, busyness
 from drills.backtest.resolution import Stretch, kept, stretches
 from drills.backtest.traffic import STEP, Month, bad, draw, total
@@ -168,8 +168,8 @@ def test_stretches_cover_the_span_and_keep_incidents_exact() -> None:
         assert next(each.exact for each in found if each.start <= moment < each.end), moment
 
 
-def test_a_thinned_stretch_keeps_the_scrape_before_each_full_minute() -> None:
+def test_a_thinned_stretch_keeps_the_scrapes_before_and_after_each_evaluation() -> None:
     times = np.arange(0, 600, STEP, dtype=np.float64)
     keep = kept(times, [Stretch(start=0, end=300, exact=False), Stretch(start=300, end=600, exact=True)])
-    assert times[keep][:5].tolist() == [40, 100, 160, 220, 280]
+    assert (times[keep][:6] + STEP + SCRAPE_PHASE).tolist() == [93.7, 103.7, 193.7, 203.7, 293.7, 303.7]
     assert keep[30:].all()
