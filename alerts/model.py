@@ -58,7 +58,7 @@ class Alert:
     `meaning` is one sentence for lists and runbooks. `summary` and `description` are Prometheus templates for a person;
     values stand there and never in labels, where each new value would be another alert. `board` is the uid of the
     board to look at first; `drill` names the drill that proves the alert. `quiet_while` are alerts that make it
-    superfluous. It is only there for fleets that need it.
+    superfluous. It is only there for fleets that need it. `every` is how often it is evaluated, unless as its group.
     """
 
     name: str
@@ -71,6 +71,7 @@ class Alert:
     drill: str | None = None
     quiet_while: tuple[Louder, ...] = ()
     needed: Callable[[Fleet], bool] = lambda _: True
+    every: timedelta | None = None
 
     def __post_init__(self) -> None:
         """Refuse two rules of one severity: their alerts would have the same labels and overwrite each other."""
@@ -96,8 +97,16 @@ class Alert:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertGroup:
-    """Alerts that are evaluated together, every `interval`."""
+    """Alerts about one thing, evaluated together every `interval` unless they say otherwise."""
 
     name: str
     alerts: tuple[Alert, ...]
     interval: timedelta = INTERVAL
+
+    def by_interval(self) -> dict[timedelta, tuple[Alert, ...]]:
+        """Return the alerts by how often they are evaluated: those that are as the group come first."""
+        intervals = dict.fromkeys((self.interval, *(each.every for each in self.alerts if each.every)))
+        return {
+            interval: tuple(each for each in self.alerts if (each.every or self.interval) == interval)
+            for interval in intervals
+        }

@@ -16,6 +16,7 @@ from exporter.fleet import Fleet
 from prometheus.deployment import Addresses, Deployment
 from prometheus.promql import Expr
 from prometheus.render import HEADER, rules_text, yaml_text
+from prometheus.windows import duration_text
 
 __all__ = ["artefacts"]
 
@@ -28,7 +29,7 @@ def artefacts(fleet: Fleet, deployment: Deployment) -> dict[str, str]:
         "alerts/generated/rules/objectives.yml": rules_text(objectives.groups(fleet.slos), deployment.scale),
         "alerts/generated/rules/trust.yml": rules_text(evidence.groups(fleet.slos), deployment.scale),
         **{
-            f"alerts/generated/rules/{group.name}.yml": yaml_text({"groups": [_group(group, fleet, deployment)]})
+            f"alerts/generated/rules/{group.name}.yml": yaml_text({"groups": list(_groups(group, fleet, deployment))})
             for group in GROUPS
         },
         "alerts/generated/alertmanager.yml": yaml_text(alertmanager_config(fleet.oncall, deployment)),
@@ -40,17 +41,17 @@ def _template(path: Path) -> str:
     return f"{{{{/* {HEADER} */}}}}\n{path.read_text(encoding='utf-8')}"
 
 
-def _group(group: AlertGroup, fleet: Fleet, deployment: Deployment) -> dict[str, object]:
-    return {
-        "name": f"alerts-{group.name}",
-        "interval": deployment.scale.text(group.interval),
-        "rules": [
-            _rule(alert, rule, fleet, deployment)
-            for alert in group.alerts
-            if alert.needed(fleet)
-            for rule in alert.rules
-        ],
-    }
+def _groups(group: AlertGroup, fleet: Fleet, deployment: Deployment) -> Iterator[dict[str, object]]:
+    """Yield a group of Prometheus for each interval; the others than the group's own have it in their name."""
+    for interval, alerts in group.by_interval().items():
+        own = interval == group.interval
+        yield {
+            "name": f"alerts-{group.name}" if own else f"alerts-{group.name}-{duration_text(interval)}",
+            "interval": deployment.scale.text(interval),
+            "rules": [
+                _rule(alert, rule, fleet, deployment) for alert in alerts if alert.needed(fleet) for rule in alert.rules
+            ],
+        }
 
 
 def _rule(alert: Alert, rule: AlertRule, fleet: Fleet, deployment: Deployment) -> dict[str, object]:

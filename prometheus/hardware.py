@@ -19,7 +19,7 @@ from exporter.catalogue import (
 )
 from prometheus.promql import Expr, Matcher
 from prometheus.series import Recorded, RecordingRule, RuleGroup, select
-from prometheus.windows import INTERVAL, TILE
+from prometheus.windows import TILE
 
 __all__ = [
     "CLAIMS",
@@ -68,7 +68,7 @@ TOKENS_PER_JOULE = Recorded(
 
 def groups() -> tuple[RuleGroup, ...]:
     """Build the rules."""
-    return (RuleGroup(name="hardware", interval=INTERVAL, rules=_rules()),)
+    return (RuleGroup(name="hardware", interval=TILE.interval, rules=_rules()),)
 
 
 def _rules() -> tuple[RecordingRule, ...]:

@@ -9,7 +9,7 @@ one that was slow, so its good events are a lower bound, in which no request mis
 over the whole window: a request that is late in one tile and answered in the next must not count as good in the latter.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -44,6 +44,7 @@ __all__ = [
 ]
 
 _ANSWERED = ("stop", "length", "other")
+_FAILED = "error"
 
 Events = Callable[[Slos, Window, tuple[Label, ...]], Expr]
 
@@ -97,10 +98,40 @@ def _observed(metric: Metric) -> Events:
     return build
 
 
+def ended(window: Window) -> Recorded:
+    """Name the recorded rate of requests of a model that count for its availability and were admitted, by outcome."""
+    return Recorded(
+        name=f"model_outcome:llm_availability_ended:rate{window.name}",
+        labels=(MODEL, OUTCOME),
+        help=f"Admitted requests that ended per second, by outcome, without aborts, over {window.name}.",
+    )
+
+
+def rejected(window: Window) -> Recorded:
+    """Name the recorded rate of requests of a model that were turned away."""
+    return Recorded(
+        name=f"model:llm_availability_rejected:rate{window.name}",
+        labels=(MODEL,),
+        help=f"Requests turned away per second, over {window.name}.",
+    )
+
+
+def _outcomes(window: Window, by: tuple[Label, ...]) -> tuple[Expr, Expr, Expr]:
+    """Select rates of requests that got an answer, that failed, and that were turned away; aborts are no outcome here.
+
+    For models they are read once from the scraped counters, which costs most, and recorded.
+    """
+    answered, failed = Matcher.among(OUTCOME, _ANSWERED), Matcher.equal(OUTCOME, _FAILED)
+    if by == (MODEL,):
+        return ended(window).select(answered), ended(window).select(failed), rejected(window).select()
+    finished, broken_off = (select(REQUESTS_FINISHED, matcher).rate(window) for matcher in (answered, failed))
+    return finished, broken_off, select(REQUESTS_REJECTED).rate(window)
+
+
 def _answered(_: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
     """Count requests that got an answer. Failures add nothing, but where they alone are known this is 0, not absent."""
-    finished = select(REQUESTS_FINISHED, Matcher.among(OUTCOME, _ANSWERED)).rate(window)
-    return finished.union(*(failed * 0 for failed in _failures(window))).aggregate("sum", *by)
+    answered, *failures = _outcomes(window, by)
+    return answered.union(*(failed * 0 for failed in failures)).aggregate("sum", *by)
 
 
 def _asked(_: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
@@ -108,13 +139,8 @@ def _asked(_: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
 
     The union of single series, summed afterwards, keeps the total where an engine has no rejections, or only those.
     """
-    finished = select(REQUESTS_FINISHED, Matcher.among(OUTCOME, _ANSWERED)).rate(window)
-    return finished.union(*_failures(window)).aggregate("sum", *by)
-
-
-def _failures(window: Window) -> tuple[Expr, Expr]:
-    failed = select(REQUESTS_FINISHED, Matcher.equal(OUTCOME, "error"))
-    return failed.rate(window), select(REQUESTS_REJECTED).rate(window)
+    answered, *failures = _outcomes(window, by)
+    return answered.union(*failures).aggregate("sum", *by)
 
 
 TTFT_INDICATOR = Indicator(
@@ -164,29 +190,39 @@ INDICATORS = (*COUNTED, GOODPUT)
 
 def groups(slos: Slos) -> tuple[RuleGroup, ...]:
     """Build the rules that record every indicator over every window, per model, and over one window per replica."""
-    return tuple(
+    of_models = (
         RuleGroup(name=f"indicators-{window.name}", interval=window.interval, rules=tuple(_rules(slos, window)))
         for window in (windows.NOW, *windows.over(slos.window))
     )
+    window = windows.REPLICA
+    of_replicas = (rule for indicator in INDICATORS for rule in _scraped(indicator, slos, window, REPLICA))
+    name = f"indicators-{window.name}-replicas"
+    return (*of_models, RuleGroup(name=name, interval=window.interval, rules=tuple(of_replicas)))
 
 
-def _rules(slos: Slos, window: Window) -> list[RecordingRule]:
-    found = []
+def _rules(slos: Slos, window: Window) -> Iterator[RecordingRule]:
+    """Record the indicators of models, from tiles or from what was scraped."""
+    if not window.tiled:
+        yield from _counted(window)
     for indicator in INDICATORS:
-        for name, build in ((indicator.good, indicator.good_events), (indicator.total, indicator.total_events)):
-            if window is windows.REPLICA:
-                per_replica = name(window, per=REPLICA)
-                found.append(RecordingRule(recorded=per_replica, expr=build(slos, window, per_replica.labels)))
-            if indicator.derived:
-                expr = build(slos, window, (MODEL,))
-            elif window is windows.REPLICA:
-                expr = name(window, per=REPLICA).select().aggregate("sum", MODEL)
-            elif window.tiled:
-                expr = _from_tiles(name(windows.TILE), window)
-            else:
-                expr = build(slos, window, (MODEL,))
-            found.append(RecordingRule(recorded=name(window), expr=expr))
-    return found
+        if window.tiled and not indicator.derived:
+            for name in (indicator.good, indicator.total):
+                yield RecordingRule(recorded=name(window), expr=_from_tiles(name(windows.TILE), window))
+        else:
+            yield from _scraped(indicator, slos, window, MODEL)
+
+
+def _counted(window: Window) -> Iterator[RecordingRule]:
+    """Record what availability is counted from."""
+    counts = select(REQUESTS_FINISHED, Matcher.among(OUTCOME, (*_ANSWERED, _FAILED)))
+    for recorded, counter in ((ended(window), counts), (rejected(window), select(REQUESTS_REJECTED))):
+        yield RecordingRule(recorded=recorded, expr=counter.rate(window).aggregate("sum", *recorded.labels))
+
+
+def _scraped(indicator: Indicator, slos: Slos, window: Window, per: Label) -> Iterator[RecordingRule]:
+    for name, build in ((indicator.good, indicator.good_events), (indicator.total, indicator.total_events)):
+        recorded = name(window, per=per)
+        yield RecordingRule(recorded=recorded, expr=build(slos, window, recorded.labels))
 
 
 def _from_tiles(recorded: Recorded, window: Window) -> Expr:

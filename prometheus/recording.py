@@ -148,10 +148,12 @@ def groups() -> tuple[RuleGroup, ...]:
     """Build the rules that boards rely on."""
     return (
         RuleGroup(name="load", interval=INTERVAL, rules=_load()),
-        RuleGroup(name="work", interval=INTERVAL, rules=_work()),
-        RuleGroup(name="days", interval=_SLOWLY, rules=(_busy_hours(),)),
+        RuleGroup(name="work", interval=TILE.interval, rules=_work()),
+        RuleGroup(name="latency-goodput", interval=TILE.interval, rules=_goodput()),
+        RuleGroup(name="work-prefix-cache", interval=_MINUTELY, rules=_prefix_cache()),
+        RuleGroup(name="latency", interval=_MINUTELY, rules=_latency()),
         RuleGroup(name="peers", interval=_MINUTELY, rules=(*_means(), _aborted())),
-        RuleGroup(name="latency", interval=INTERVAL, rules=(*_latency(), *_goodput())),
+        RuleGroup(name="days", interval=_SLOWLY, rules=(_busy_hours(),)),
     )
 
 
@@ -177,9 +179,11 @@ def _means() -> tuple[RecordingRule, ...]:
 
 
 def _mean(metric: Metric) -> Expr:
-    taken, observed = (of(metric).rate(_HALF_HOUR).aggregate("sum", MODEL, REPLICA) for of in (sums, events))
-    enough = (observed * Seconds(span=_HALF_HOUR.span)).compare(">=", _FEWEST_REQUESTS)
-    return (taken / observed).intersect(enough)
+    taken, observed = (
+        of(metric).rate(_HALF_HOUR).aggregate("sum", MODEL, REPLICA) * Seconds(span=_HALF_HOUR.span)
+        for of in (sums, events)
+    )
+    return taken / observed.compare(">=", _FEWEST_REQUESTS)
 
 
 def _aborted() -> RecordingRule:
@@ -200,14 +204,24 @@ def _replicas(state: str) -> Expr:
 
 
 def _work() -> tuple[RecordingRule, ...]:
-    finished = select(REQUESTS_FINISHED).rate(RECENT)
-    rejected = select(REQUESTS_REJECTED).rate(RECENT)
-    queries = select(PREFIX_CACHE_QUERIES).rate(TILE).aggregate("sum", MODEL)
-    hits = select(PREFIX_CACHE_HITS).rate(TILE).aggregate("sum", MODEL)
+    finished, rejected = FINISHED_RATE.select(), REJECTED_RATE.select()
     return (
         RecordingRule(recorded=PREEMPTION_RATE, expr=_rate(PREEMPTIONS)),
         RecordingRule(recorded=PROMPT_TOKEN_RATE, expr=_rate(PROMPT_TOKENS)),
         RecordingRule(recorded=GENERATION_TOKEN_RATE, expr=_rate(GENERATION_TOKENS)),
+        RecordingRule(
+            recorded=FINISHED_RATE, expr=select(REQUESTS_FINISHED).rate(RECENT).aggregate("sum", MODEL, OUTCOME)
+        ),
+        RecordingRule(recorded=REJECTED_RATE, expr=_rate(REQUESTS_REJECTED)),
+        RecordingRule(recorded=REQUEST_RATE, expr=finished.union(rejected).aggregate("sum", MODEL)),
+    )
+
+
+def _prefix_cache() -> tuple[RecordingRule, ...]:
+    hits, queries = (
+        select(metric).rate(TILE).aggregate("sum", MODEL) for metric in (PREFIX_CACHE_HITS, PREFIX_CACHE_QUERIES)
+    )
+    return (
         RecordingRule(recorded=PREFIX_CACHE_HIT_RATE, expr=hits),
         RecordingRule(recorded=PREFIX_CACHE_QUERY_RATE, expr=queries),
         # Without look-ups there is no ratio, rather than NaN or 0 %.
@@ -215,9 +229,6 @@ def _work() -> tuple[RecordingRule, ...]:
             recorded=PREFIX_CACHE_HIT_RATIO,
             expr=PREFIX_CACHE_HIT_RATE.select() / PREFIX_CACHE_QUERY_RATE.select().compare(">", 0),
         ),
-        RecordingRule(recorded=FINISHED_RATE, expr=finished.aggregate("sum", MODEL, OUTCOME)),
-        RecordingRule(recorded=REJECTED_RATE, expr=rejected.aggregate("sum", MODEL)),
-        RecordingRule(recorded=REQUEST_RATE, expr=finished.union(rejected).aggregate("sum", MODEL)),
     )
 
 

@@ -98,11 +98,15 @@ RECENT = Window(span=timedelta(minutes=1))
 NOW = Window(span=timedelta(minutes=2))
 """What users feel at the moment, for whoever cannot wait for a budget to burn."""
 
-TILE = Window(span=timedelta(minutes=5))
-REPLICA = TILE
+TILE = Window(span=timedelta(minutes=5), interval=timedelta(seconds=30))
+REPLICA = Window(span=TILE.span, interval=timedelta(minutes=1))
 """The one window recorded per replica, for drill-down."""
 
-SHORT = (TILE, Window(span=timedelta(minutes=30)), Window(span=timedelta(hours=1)))
+SHORT = (
+    TILE,
+    Window(span=timedelta(minutes=30), interval=timedelta(seconds=30), tiled=True),
+    Window(span=timedelta(hours=1), interval=timedelta(minutes=1)),
+)
 LONG = (
     Window(span=timedelta(hours=2), interval=timedelta(seconds=30), tiled=True),
     Window(span=timedelta(hours=6), interval=timedelta(seconds=30), tiled=True),

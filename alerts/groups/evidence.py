@@ -112,6 +112,7 @@ def _not_exact(fleet: Fleet) -> Expr:
 
 GROUP = AlertGroup(
     name="evidence",
+    interval=timedelta(minutes=1),
     alerts=(
         Alert(
             name="LLMIndicatorNoData",

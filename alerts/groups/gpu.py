@@ -172,6 +172,7 @@ def _ticket(delay: timedelta, expression: Callable[[Fleet], Expr]) -> tuple[Aler
 
 GROUP = AlertGroup(
     name="gpu",
+    interval=timedelta(seconds=30),
     alerts=(
         Alert(
             name="LLMGPULost",

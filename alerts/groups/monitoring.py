@@ -138,6 +138,7 @@ GROUP = AlertGroup(
                 " When they take longer than the interval of 10s, it seems to be down."
             ),
             board="fleet",
+            every=timedelta(minutes=1),
         ),
         Alert(
             name="LLMRulesFailing",

@@ -113,6 +113,7 @@ _VERSIONS = counts(
 
 GROUP = AlertGroup(
     name="pool",
+    interval=timedelta(minutes=1),
     alerts=(
         Alert(
             name="LLMReplicaFlapping",

@@ -133,6 +133,7 @@ GROUP = AlertGroup(
             ),
             board="fleet",
             quiet_while=(Louder(alertname=_DOWN),),
+            every=timedelta(minutes=1),
         ),
     ),
 )

@@ -149,6 +149,7 @@ _PERCENT = "{{ $value | humanizePercentage }}"
 
 GROUP = AlertGroup(
     name="saturation",
+    interval=timedelta(minutes=1),
     alerts=(
         _ticket(
             "LLMQueueGrowing",
