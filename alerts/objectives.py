@@ -87,7 +87,7 @@ def groups(slos: Slos) -> tuple[RuleGroup, ...]:
             for window in spans
         ),
         RuleGroup(name="budget", interval=spans[-1].interval, rules=(_budget_left(spans[-1]), _exhaustion(slos))),
-        RuleGroup(name="now", interval=windows.NOW.interval, rules=tuple(map(_good_now, COUNTED))),
+        RuleGroup(name="now", interval=windows.AT_ONCE, rules=tuple(map(_good_now, COUNTED))),
     )
 
 

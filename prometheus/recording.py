@@ -72,6 +72,8 @@ _SLOWLY = timedelta(minutes=2)
 """For what is about days; half of Prometheus' lookback, or the series would blink."""
 
 _MINUTELY = timedelta(minutes=1)
+_LOAD_INTERVAL = timedelta(seconds=15)
+_STATES_INTERVAL = timedelta(seconds=20)
 
 
 def _model(name: str, text: str) -> Recorded:
@@ -147,23 +149,39 @@ GOODPUT_UPPER = _model(
 def groups() -> tuple[RuleGroup, ...]:
     """Build the rules that boards rely on."""
     return (
-        RuleGroup(name="load", interval=INTERVAL, rules=_load()),
+        RuleGroup(name="load", interval=INTERVAL, rules=_pools()),
+        RuleGroup(name="load-states", interval=_STATES_INTERVAL, rules=(_by_state(),)),
+        RuleGroup(name="load-requests", interval=_LOAD_INTERVAL, rules=_load()),
         RuleGroup(name="work", interval=TILE.interval, rules=_work()),
         RuleGroup(name="latency-goodput", interval=TILE.interval, rules=_goodput()),
         RuleGroup(name="work-prefix-cache", interval=_MINUTELY, rules=_prefix_cache()),
         RuleGroup(name="latency", interval=_MINUTELY, rules=_latency()),
-        RuleGroup(name="peers", interval=_MINUTELY, rules=(*_means(), _aborted())),
+        RuleGroup(name="work-outcomes", interval=_MINUTELY, rules=_outcomes()),
+        RuleGroup(name="peers", interval=_SLOWLY, rules=(*_means(), _aborted())),
         RuleGroup(name="days", interval=_SLOWLY, rules=(_busy_hours(),)),
     )
 
 
-def _load() -> tuple[RecordingRule, ...]:
-    # One sample per replica first: when discovery learns its engine, a replica has two sets of labels for a moment.
-    by_state = select(REPLICA_STATE).aggregate("max", MODEL, REPLICA, STATE).aggregate("sum", MODEL, STATE)
+def _pools() -> tuple[RecordingRule, ...]:
+    """Count replicas by one of their states: of the others each replica has a series too, and pages cannot wait."""
+    ready = _each_replica(Matcher.equal(STATE, "ready"))
     return (
-        RecordingRule(recorded=REPLICAS_BY_STATE, expr=by_state),
-        RecordingRule(recorded=REPLICAS_READY, expr=_replicas("ready")),
-        RecordingRule(recorded=REPLICAS, expr=REPLICAS_BY_STATE.select().aggregate("sum", MODEL)),
+        RecordingRule(recorded=REPLICAS_READY, expr=ready.aggregate("sum", MODEL)),
+        RecordingRule(recorded=REPLICAS, expr=ready.aggregate("count", MODEL)),
+    )
+
+
+def _by_state() -> RecordingRule:
+    return RecordingRule(recorded=REPLICAS_BY_STATE, expr=_each_replica().aggregate("sum", MODEL, STATE))
+
+
+def _each_replica(*matchers: Matcher) -> Expr:
+    """Take one sample per replica: when discovery learns its engine, it has two sets of labels for a moment."""
+    return select(REPLICA_STATE, *matchers).aggregate("max", MODEL, REPLICA, STATE)
+
+
+def _load() -> tuple[RecordingRule, ...]:
+    return (
         RecordingRule(recorded=RUNNING, expr=select(REQUESTS_RUNNING).aggregate("sum", MODEL)),
         RecordingRule(recorded=WAITING, expr=select(REQUESTS_WAITING).aggregate("sum", MODEL)),
         RecordingRule(recorded=KV_CACHE_MEAN, expr=select(KV_CACHE_USAGE).aggregate("avg", MODEL)),
@@ -199,16 +217,17 @@ def _busy_hours() -> RecordingRule:
     return RecordingRule(recorded=KV_CACHE_BUSY, expr=KV_CACHE_MEAN.select().busiest(_TAIL, timedelta(days=1)))
 
 
-def _replicas(state: str) -> Expr:
-    return REPLICAS_BY_STATE.select(Matcher.equal(STATE, state)).aggregate("sum", MODEL)
-
-
 def _work() -> tuple[RecordingRule, ...]:
-    finished, rejected = FINISHED_RATE.select(), REJECTED_RATE.select()
     return (
         RecordingRule(recorded=PREEMPTION_RATE, expr=_rate(PREEMPTIONS)),
         RecordingRule(recorded=PROMPT_TOKEN_RATE, expr=_rate(PROMPT_TOKENS)),
         RecordingRule(recorded=GENERATION_TOKEN_RATE, expr=_rate(GENERATION_TOKENS)),
+    )
+
+
+def _outcomes() -> tuple[RecordingRule, ...]:
+    finished, rejected = FINISHED_RATE.select(), REJECTED_RATE.select()
+    return (
         RecordingRule(
             recorded=FINISHED_RATE, expr=select(REQUESTS_FINISHED).rate(RECENT).aggregate("sum", MODEL, OUTCOME)
         ),

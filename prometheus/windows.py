@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 __all__ = [
+    "AT_ONCE",
     "FASTEST",
     "INTERVAL",
     "LONG",
@@ -33,6 +34,8 @@ _UNITS = (
 INTERVAL = timedelta(seconds=10)
 """How often targets are scraped and rules evaluated, unless a window says otherwise."""
 
+AT_ONCE = timedelta(seconds=5)
+"""For rules that wait for others: they read few recorded series, so asking often costs little and pages come sooner."""
 
 FASTEST = 60
 """The largest time scale that commands take: beyond it scrapes come faster than the parts answer."""
@@ -95,16 +98,16 @@ class Window:
 RECENT = Window(span=timedelta(minutes=1))
 """For boards: what happens now."""
 
-NOW = Window(span=timedelta(minutes=2))
+NOW = Window(span=timedelta(minutes=2), interval=timedelta(seconds=20))
 """What users feel at the moment, for whoever cannot wait for a budget to burn."""
 
 TILE = Window(span=timedelta(minutes=5), interval=timedelta(seconds=30))
-REPLICA = Window(span=TILE.span, interval=timedelta(minutes=1))
+REPLICA = Window(span=TILE.span, interval=timedelta(minutes=2))
 """The one window recorded per replica, for drill-down."""
 
 SHORT = (
     TILE,
-    Window(span=timedelta(minutes=30), interval=timedelta(seconds=30), tiled=True),
+    Window(span=timedelta(minutes=30), interval=timedelta(minutes=1)),
     Window(span=timedelta(hours=1), interval=timedelta(minutes=1)),
 )
 LONG = (

@@ -27,7 +27,7 @@ from exporter.thresholds import Thresholds
 from prometheus.indicators import COUNTED, Indicator
 from prometheus.partition import Both, partition
 from prometheus.promql import Expr, Matcher, number_text
-from prometheus.windows import NOW
+from prometheus.windows import AT_ONCE, NOW
 
 __all__ = ["GROUP"]
 
@@ -89,6 +89,7 @@ def _promises(fleet: Fleet) -> str:
 
 GROUP = AlertGroup(
     name="collapse",
+    interval=AT_ONCE,
     alerts=(
         Alert(
             name=_NAME,

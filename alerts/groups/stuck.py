@@ -7,8 +7,8 @@ two apart: whoever is woken sends one, which brings the gauges back to life if i
 vLLM counts tokens as they come. Engines that count the tokens of a request when it ends are given longer than any
 answer takes, and so is a counter printed with six digits, of which a step may be many tokens.
 
-How soon it is on the phone, at worst: the last token leaves the window after 130 s, the alert stays pending for 20 s,
-rules and scrapes wait 20 s, Alertmanager waits 5 s: 175 s.
+How soon it is on the phone, at worst: the last token leaves the window after 130 s, the alert stays pending for 15 s,
+rules wait 15 s and scrapes 10 s, Alertmanager waits 5 s: 175 s.
 """
 
 from collections.abc import Iterator
@@ -37,6 +37,7 @@ from prometheus.windows import INTERVAL, Window
 
 __all__ = ["GROUP"]
 
+_INTERVAL = timedelta(seconds=15)
 _COUNTS_AS_THEY_COME = "vllm"
 _PROGRESS = (GENERATION_TOKENS, PROMPT_TOKENS, REQUESTS_FINISHED)
 """An embedding model generates no tokens, and a long prompt takes its time."""
@@ -78,11 +79,12 @@ def _ready(span: timedelta, *matchers: Matcher) -> Expr:
 
 GROUP = AlertGroup(
     name="stuck",
+    interval=_INTERVAL,
     alerts=(
         Alert(
             name="LLMReplicaStuck",
             meaning="A replica that says it is ready holds requests, and for minutes no token has come out of it.",
-            rules=(AlertRule(severity=Severity.PAGE, expression=_stuck, delay=timedelta(seconds=20)),),
+            rules=(AlertRule(severity=Severity.PAGE, expression=_stuck, delay=_INTERVAL),),
             summary=f"{OF_MODEL}replica {REPLICA_NAME} is stuck",
             description=lambda _: (
                 f"{REPLICA_NAME} holds {{{{ $value }}}} requests, says that it is ready, and has given no token"

@@ -11,12 +11,20 @@ from math import isinf
 
 from exporter.buckets import layouts
 from exporter.catalogue import (
+    DRAIN_EXPIRY,
+    GENERATION_TOKENS,
+    KV_CACHE_USAGE,
     METRICS,
+    MISSING_SERIES,
     MODEL,
     RANK,
+    REPLICA_DRAINING,
     REPLICA_STATE,
+    REQUEST_DURATION,
     REQUESTS_FINISHED,
     REQUESTS_REJECTED,
+    REQUESTS_WAITING,
+    SCRAPE_DURATION,
     STATE,
     TPOT,
     TTFT,
@@ -35,6 +43,8 @@ __all__ = ["Sample", "page", "past_counters", "past_tiles", "samples"]
 _SHOWN = (Group.STATE, Group.LOAD, Group.WORK, Group.OUTCOME, Group.LATENCY, Group.SIZE)
 _RATE = 2.0
 """Requests per second of a replica; one in a hundred is slow."""
+_HEALTHY = {REPLICA_DRAINING: 0.0, REQUESTS_WAITING: 0.0, KV_CACHE_USAGE: 0.5}
+_ONLY_IN_TROUBLE = (DRAIN_EXPIRY, MISSING_SERIES)
 _EPOCH = 1_700_000_000
 _BUDGET_DAYS = 30
 
@@ -55,8 +65,9 @@ class Sample:
 
 
 def samples(slos: Slos, model: str) -> tuple[Sample, ...]:
-    """Return every series that a replica of a model has."""
-    return tuple(sample for metric in METRICS if metric.group in _SHOWN for sample in _of(metric, slos, model))
+    """Return every series that a replica of a model has as long as nothing is wrong with it."""
+    shown = (metric for metric in METRICS if metric.group in _SHOWN and metric not in _ONLY_IN_TROUBLE)
+    return tuple(sample for metric in shown for sample in _of(metric, slos, model))
 
 
 def _of(metric: Metric, slos: Slos, model: str) -> Iterator[Sample]:
@@ -69,7 +80,8 @@ def _of(metric: Metric, slos: Slos, model: str) -> Iterator[Sample]:
             yield Sample(metric=metric, name=metric.name, labels=text, rate=_RATE if "stop" in values else _RATE / 1000)
         else:
             other = metric is REPLICA_STATE and values[known.index(STATE)] != "ready"
-            yield Sample(metric=metric, name=metric.name, labels=text, constant=0.0 if other else 1.0)
+            value = 0.0 if other else _HEALTHY.get(metric, 1.0)
+            yield Sample(metric=metric, name=metric.name, labels=text, constant=value)
 
 
 def _histogram(metric: Metric, slos: Slos, labels: str) -> Iterator[Sample]:
@@ -88,27 +100,29 @@ def page(shown: tuple[Sample, ...], now: float) -> bytes:
 
 
 def past_counters(fleet: Fleet, targets: dict[str, str], now: int, seconds: int, step: int) -> Iterator[str]:
-    """Write the past of the counters that rules read over more than a few minutes."""
+    """Write the past of the series that rules read over more than a few minutes."""
     moments = range(now - seconds, now, step)
     of_model = {model: _long(fleet.slos, model) for model in {str(replica.model) for replica in fleet.replicas}}
     for replica in fleet.replicas:
         for each in of_model[str(replica.model)]:
-            head = f"{each.name}{{{each.labels},{_target(replica, targets)}}}"
+            labels = ",".join(filter(None, (each.labels, _target(replica, targets))))
+            head = f"{each.name}{{{labels}}}"
             yield "".join([f"{head} {each.value(moment):.10g} {moment}\n" for moment in moments])
 
 
 def _long(slos: Slos, model: str) -> tuple[Sample, ...]:
     objectives = slos.of(model)
-    wanted = {TTFT.name: objectives.ttft.threshold, TPOT.name: objectives.itl.threshold}
-    found = []
-    for each in samples(slos, model):
-        if each.metric in (REQUESTS_FINISHED, REQUESTS_REJECTED):
-            found.append(each)
-        elif each.metric in (TTFT, TPOT):
-            le = f'le="{bound_text(wanted[each.metric.name].total_seconds())}"'
-            if each.name == each.metric.count or le in each.labels:
-                found.append(each)
-    return tuple(found)
+    thresholds = {TTFT: objectives.ttft.threshold, TPOT: objectives.itl.threshold}
+    bounds = {metric: f'le="{bound_text(threshold.total_seconds())}"' for metric, threshold in thresholds.items()}
+
+    def wanted(each: Sample) -> bool:
+        if each.metric is REPLICA_STATE:
+            return '"ready"' in each.labels or '"loading"' in each.labels
+        if each.metric in (TTFT, TPOT, REQUEST_DURATION):
+            return each.name != each.metric.bucket or bounds.get(each.metric, "no bound") in each.labels
+        return each.metric in (REQUESTS_FINISHED, REQUESTS_REJECTED, GENERATION_TOKENS, SCRAPE_DURATION)
+
+    return tuple(filter(wanted, samples(slos, model)))
 
 
 def _target(replica: Replica, targets: dict[str, str]) -> str:
