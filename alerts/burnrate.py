@@ -13,9 +13,9 @@ which the backtest asked for (`python -m drills backtest`):
 
 - the spend rate is compared, which weighs the burn rate with how busy the window was: a rule speaks if and only if the
   share is spent. It speaks a little `EARLY`, since counters are only seen now and then;
-- the short window only has to tell that the trouble is not over: a quarter of the factor. With more, a burst that spends
-  most of the share would be missed if a tail spends the rest slowly; with less, the few bad requests of a healthy model
-  page for hours after trouble that the long window remembers;
+- the short window only has to tell that the trouble is not over: a quarter of the factor. With more, a burst that
+  spends most of the share would be missed if a tail spends the rest slowly; with less, the few bad requests of a
+  healthy model page for hours after trouble that the long window remembers;
 - at most every request can be bad. With a 90 % objective 14.4 would ask for 144 %, so a burn rate of
   `REACHABLE / (1 - objective)` in both windows is enough, whatever was spent: 80 % bad requests over the long window;
 - the factor is at least 1: a budget that is spent no faster than it lasts is in no danger. Nobody is woken before it
