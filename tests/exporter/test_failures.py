@@ -43,6 +43,16 @@ def _endless(size: int) -> Behaviour:
     return behave
 
 
+def _without_end(start: bytes, more: bytes) -> Behaviour:
+    async def behave(_request: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(start)
+        while True:
+            writer.write(more * (2**16 // len(more)))
+            await writer.drain()
+
+    return behave
+
+
 def _bomb() -> bytes:
     press = zlib.compressobj(wbits=31)
     return b"".join(press.compress(b"a 1\n" * 2**18) for _ in range(64)) + press.flush()
@@ -117,6 +127,24 @@ FAILURES: dict[str, tuple[Behaviour, Reason, State]] = {
         State.BROKEN,
     ),
     "does not speak HTTP": (raw(b"SSH-2.0-OpenSSH_9.2\r\n"), Reason.PARSE, State.BROKEN),
+    "sends a header without end": (_without_end(b"HTTP/1.1 200 OK\r\nX: ", b"a"), Reason.PARSE, State.BROKEN),
+    "sends headers without end": (_without_end(b"HTTP/1.1 200 OK\r\n", b"X: a\r\n"), Reason.PARSE, State.BROKEN),
+    "sends trailers without end": (
+        _without_end(HEAD + b"Transfer-Encoding: chunked\r\n\r\n4\r\na 1\n\r\n0\r\n", b"X: a\r\n"),
+        Reason.PARSE,
+        State.BROKEN,
+    ),
+    "says two lengths": (
+        raw(HEAD + b"Content-Length: 4\r\nContent-Length: 8\r\n\r\na 1\nb 1\n"),
+        Reason.PARSE,
+        State.BROKEN,
+    ),
+    "says a length below nothing": (raw(HEAD + b"Content-Length: -4\r\n\r\na 1\n"), Reason.PARSE, State.BROKEN),
+    "sends a chunk of no size": (
+        raw(HEAD + b"Transfer-Encoding: chunked\r\n\r\nsoon\r\na 1\n\r\n0\r\n\r\n"),
+        Reason.PARSE,
+        State.BROKEN,
+    ),
     "promises OpenMetrics and lacks its end": (
         answer(200, PAGE, headers="Content-Type: application/openmetrics-text; version=1.0.0"),
         Reason.PARSE,
@@ -181,6 +209,13 @@ def test_an_answer_that_is_no_page_says_what_it_looks_like(words: str) -> None:
     assert outcome.sentence.startswith(f"/metrics seems to be {words}: line ")
 
 
+@pytest.mark.parametrize("status", [502, 504, 520, 521, 522, 523, 524])
+def test_a_proxy_that_cannot_reach_the_engine_says_so(status: int) -> None:
+    outcome = look(answer(status, b"<html>"))
+    assert outcome.state is State.UNREACHABLE
+    assert outcome.sentence == f"/metrics answered status {status}: a proxy answers, the engine behind it does not"
+
+
 def test_an_engine_that_wants_a_key_says_where_to_name_it() -> None:
     outcome = look(answer(401, b"{}"))
     assert outcome.sentence == "/metrics answered status 401: it needs a key: name its file in api_key_file"
@@ -219,6 +254,16 @@ def test_a_redirect_on_the_same_origin_is_followed() -> None:
 
 def test_a_gzip_body_is_read_though_it_was_not_asked_for() -> None:
     assert look(answer(200, gzip.compress(PAGE), headers=GZIP)).running == 8
+
+
+@pytest.mark.parametrize("hint", [b"100 Continue", b"103 Early Hints\r\nLink: </x>"])
+def test_an_answer_before_the_answer_is_passed_over(hint: bytes) -> None:
+    length = f"Content-Length: {len(PAGE)}\r\n\r\n".encode()
+    assert look(raw(b"HTTP/1.1 " + hint + b"\r\n\r\n" + HEAD + length + PAGE)).running == 8
+
+
+def test_an_answer_of_http_1_0_is_read() -> None:
+    assert look(raw(b"HTTP/1.0 200 OK\r\n\r\n" + PAGE)).running == 8
 
 
 def test_a_chunked_body_is_read() -> None:
