@@ -8,7 +8,7 @@ The values are the catalogue's closed label values.
 from collections.abc import Mapping
 from enum import StrEnum
 
-__all__ = ["Reason", "ScrapeError", "State", "sentence_of", "state_of"]
+__all__ = ["REASONS", "STATES", "Reason", "ScrapeError", "State", "sentence_of", "state_of"]
 
 
 class Reason(StrEnum):
@@ -40,6 +40,35 @@ class State(StrEnum):
     DISABLED = "disabled"
     UNREACHABLE = "unreachable"
     BROKEN = "broken"
+
+
+STATES: Mapping[State, str] = {
+    State.READY: "it answers, and its page can be used",
+    State.LOADING: "it takes no requests yet: it answers 503, or its router says that it loads",
+    State.SLEEPING: "it gave its memory back, and is up: the next request wakes it",
+    State.DRAINING: "it has a drain marker, whether it answers or is down already; `llm_replica_up` says which",
+    State.STUCK: "never told by one scrape: LLMReplicaStuck needs to see for minutes that no token comes",
+    State.DENIED: "it answers 401 or 403, or the file with its key cannot be used",
+    State.DISABLED: "it answers, and its metrics are switched off",
+    State.UNREACHABLE: "no complete answer: no connection, no name, no trust, no time; or a proxy says so (502, 504)",
+    State.BROKEN: "it answers, and not with a page that can be used",
+}
+"""What each state says of a replica."""
+REASONS: Mapping[Reason, str] = {
+    Reason.DNS: "the name of the host is not known",
+    Reason.REFUSED: "nothing listens at the address, or no way leads there",
+    Reason.RESET: "the connection was closed before the answer",
+    Reason.TIMEOUT: "no complete answer before the reader's time was up",
+    Reason.TLS: "the certificate is not trusted, or no https is spoken",
+    Reason.REDIRECT: "it sends us to another server, or in a circle",
+    Reason.AUTH: "it wants a key, or another one",
+    Reason.STATUS: "it answers with a status that is neither 200 nor about keys",
+    Reason.SIZE: "the page has more bytes or lines than any engine's",
+    Reason.ENCODING: "the body is compressed in a way nobody asked for, or not as it says",
+    Reason.PARSE: "the answer is no page, or no HTTP",
+    Reason.INCOMPLETE: "the page is cut, empty, or lacks the engine's series",
+}
+"""What each reason says of a failed scrape."""
 
 
 class ScrapeError(Exception):

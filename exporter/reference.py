@@ -6,6 +6,7 @@ from exporter import catalogue
 from exporter.catalogue import METRICS, Group, Kind, Label, Metric, bound_text
 from exporter.dialect import Engine, Reading
 from exporter.engines import ENGINES
+from exporter.failures import REASONS, STATES
 from exporter.gpu import provenance
 
 __all__ = ["metrics_md"]
@@ -67,6 +68,7 @@ def metrics_md() -> str:
         _sources(),
         _card_sources(),
         _labels(),
+        _states(),
         _ROUTERS,
         _BUCKETS + _bounds(),
     ]
@@ -155,6 +157,22 @@ def _labels() -> str:
         f"| `{label.name}` | {label.help} | {_codes(label.values)} |" for same in labels.values() for label in same
     ]
     return _table("Labels", ("label", "meaning", "values"), lines)
+
+
+def _states() -> str:
+    """Say what states mean, and why scrapes fail."""
+    states = _table(
+        "States\n\nA replica, or each model of a router, is in one of them: `llm_replica_state` is 1.",
+        ("state", "the replica"),
+        (f"| `{state}` | {meaning} |" for state, meaning in STATES.items()),
+    )
+    reasons = _table(
+        "Failed scrapes\n\n`llm_replica_scrape_errors_total` counts them by reason; "
+        "the page of the exporter has a sentence for the last one.",
+        ("reason", "what happened"),
+        (f"| `{reason}` | {meaning} |" for reason, meaning in REASONS.items()),
+    )
+    return f"{states}\n{reasons}"
 
 
 def _bounds() -> str:
