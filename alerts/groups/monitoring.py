@@ -11,7 +11,14 @@ from decimal import Decimal
 from alerts.annotations import REPLICA_NAME
 from alerts.expected import unwatched
 from alerts.model import Alert, AlertGroup, AlertRule, Severity
-from exporter.catalogue import FLEET_RELOAD_SUCCESS, REPLICA, SCRAPE_DURATION, Metric
+from exporter.catalogue import (
+    FLEET_RELOAD_SUCCESS,
+    FLEET_REPLICAS,
+    REPLICA,
+    SCRAPE_DURATION,
+    SPARE_REPLICAS,
+    Metric,
+)
 from exporter.fleet import Fleet
 from prometheus.promql import Expr, Matcher, Seconds
 from prometheus.series import select
@@ -53,7 +60,17 @@ def _blind(fleet: Fleet) -> Expr:
         (1 - _up(job).over_time("avg", _SEEN).aggregate("avg")).compare(">", _MOST) for job in ("exporter", "replicas")
     )
     gone = _up("exporter").absent(_SEEN).intersect(_up("prometheus").aggregate("max").compare("==", 1))
-    return exporter.union(replicas, gone, _nobody_left(fleet))
+    return exporter.union(replicas.without(_enough_answer()), gone, _nobody_left(fleet))
+
+
+def _enough_answer() -> Expr:
+    """Find that half of the replicas the exporter knows are scraped: those that have just left the fleet fail at last.
+
+    An exporter that knows none still says how many may fail.
+    """
+    answering = _up("replicas").over_time("avg", _SEEN).aggregate("sum")
+    known = select(FLEET_REPLICAS).aggregate("sum").union(select(SPARE_REPLICAS).aggregate("max") * 0)
+    return answering.compare(">=", known * _MOST)
 
 
 def _nobody_left(fleet: Fleet) -> Expr:

@@ -10,14 +10,15 @@ from tests.prometheus.promtool import Case, Expect, Rules, run
 FLEET = Fleet(replicas=(Replica(name="a", url="http://127.0.0.1:8000"),), models={"batch": ModelPolicy(min_ready=0)})
 EXPORTER = 'up{job="exporter",instance="exporter:9801"}'
 KNOWN = "llm_fleet_replicas"
+SPARE = "llm_spare_replicas"
 
 
 def watched(replica: str, *phases: tuple[int, str], model: str = "m") -> dict[str, str]:
-    """Write the states of a replica and `up` of its target, which go together; `lost` ends both."""
+    """Write the states of a replica and `up` of its target; `lost` ends the one, and the other after it has failed."""
     scraped = " ".join("stale" if state == "lost" else f"1x{count - 1}" for count, state in phases)
     return {
         **states(replica, *phases, model=model),
-        f'up{{job="replicas",replica="{replica}",instance="{model}"}}': scraped,
+        f'up{{job="replicas",replica="{replica}",instance="{model}"}}': scraped.replace("stale", "0 0 0 stale"),
     }
 
 
@@ -37,24 +38,26 @@ def shrunk(*moments: str, of: tuple[str, ...] = ()) -> list[Expect]:
 NOBODY_LEFT = [
     Case(
         claim="a fleet that lost all its files pages within two minutes, until they are back",
-        series={EXPORTER: "1x300"}
+        series={EXPORTER: "1x300", SPARE: "1x300"}
         | watched("a", (60, "ready"), (1, "lost"))
         | watched("b", (61, "unreachable"), (1, "lost"))
         | {name: f"{'_ ' * 200}{values}" for name, values in watched("c", (60, "ready")).items()},
         expect=[
-            *blind("10m50s", yes=False),
-            *blind("12m", "20m", "33m"),
+            *blind(*(f"{second}s" for second in range(600, 690, 10)), yes=False),
+            *blind(*(f"{second}s" for second in range(730, 2000, 10))),
             *blind("33m40s", "40m", yes=False),
         ],
     ),
     Case(
         claim="one model of two leaves the fleet",
-        series={EXPORTER: "1x300"} | watched("a", (60, "ready"), (1, "lost")) | watched("b", (200, "ready"), model="n"),
+        series={EXPORTER: "1x300", SPARE: "1x300"}
+        | watched("a", (60, "ready"), (1, "lost"))
+        | watched("b", (200, "ready"), model="n"),
         expect=blind("12m", "20m", yes=False),
     ),
     Case(
         claim="the last ones leave after a drain, never served, or belong to a model that may be off",
-        series={EXPORTER: "1x300"}
+        series={EXPORTER: "1x300", SPARE: "1x300"}
         | watched("a", (60, "ready"), (30, "draining"), (1, "lost"))
         | watched("b", (50, "ready"), (40, "draining"), (1, "lost"))
         | watched("c", (80, "ready"), (1, "lost"), model="batch")
@@ -63,13 +66,13 @@ NOBODY_LEFT = [
     ),
     Case(
         claim="Prometheus starts again after ten minutes and finds the exporter half a minute before the replicas",
-        series={EXPORTER: "1x60 _x59 1x60"}
+        series={EXPORTER: "1x60 _x59 1x60", SPARE: "1x60 _x59 1x60"}
         | {name: f"{values} {'_ ' * 63}{values}" for name, values in watched("a", (60, "ready")).items()},
         expect=blind(*(f"{second}s" for second in range(600, 1800, 10)), yes=False),
     ),
     Case(
         claim="Prometheus starts again and finds no targets, though the exporter answers",
-        series={EXPORTER: "1x60 _x59 1x60"} | watched("a", (60, "ready")),
+        series={EXPORTER: "1x60 _x59 1x60", SPARE: "1x60 _x59 1x60"} | watched("a", (60, "ready")),
         expect=[*blind("20m30s", yes=False), *blind("21m30s", "25m")],
     ),
 ]

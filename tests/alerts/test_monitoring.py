@@ -9,6 +9,7 @@ from tests.prometheus.promtool import Case, Expect, Rules, run, samples
 RULES = Rules(fleet=Fleet(replicas=(Replica(name="a", url="http://127.0.0.1:8000"),)), stages=("alerts-monitoring",))
 ITSELF = 'up{job="prometheus",instance="prometheus:9090"}'
 EXPORTER = 'up{job="exporter",instance="exporter:9801"}'
+KNOWN = {"llm_spare_replicas": "1x200", 'llm_fleet_replicas{model="m"}': "5x200"}
 
 
 def up(*replicas: str) -> dict[str, str]:
@@ -38,12 +39,30 @@ BLIND_CASES = [
     ),
     Case(
         claim="three of five replicas cannot be scraped through an exporter that answers for itself",
-        series={EXPORTER: "1x180"} | up(*["1x60 0x60 1x60"] * 3, *["1x180"] * 2),
+        series={EXPORTER: "1x180"} | KNOWN | up(*["1x60 0x60 1x60"] * 3, *["1x180"] * 2),
         expect=[*sees("10m"), blind("11m15s"), *sees("21m")],
     ),
     Case(
+        claim="three of five leave the fleet: the exporter does not know them any more, and their last scrapes fail",
+        series={EXPORTER: "1x180"}
+        | KNOWN
+        | {'llm_fleet_replicas{model="m"}': "5x60 2x120"}
+        | up(*["1x60 0x5 stale"] * 3, *["1x180"] * 2),
+        expect=sees(*(f"{second}s" for second in range(580, 800, 10))),
+    ),
+    Case(
+        claim="all five cannot be scraped while the exporter answers for itself, but for one time in four",
+        series={EXPORTER: "1x60 " + "1 1 1 0 " * 15}
+        | {
+            name: f"{values[0]}x60 " + f"{values[0]} {values[0]} {values[0]} stale " * 15
+            for name, values in KNOWN.items()
+        }
+        | up(*["1x60 0x60"] * 5),
+        expect=[blind(f"{second}s") for second in range(680, 1200, 10)],
+    ),
+    Case(
         claim="two of five are not most",
-        series={EXPORTER: "1x180"} | up(*["1x60 0x120"] * 2, *["1x180"] * 3),
+        series={EXPORTER: "1x180"} | KNOWN | up(*["1x60 0x120"] * 2, *["1x180"] * 3),
         expect=sees("11m", "15m", "29m"),
     ),
     Case(
