@@ -199,6 +199,7 @@ GROUP = AlertGroup(
                 " can speak of them."
             ),
             board="fleet",
+            drill="gpu-source-gone",
             quiet_while=(Louder(alertname="LLMMonitoringBlind", labels=()),),
         ),
         Alert(

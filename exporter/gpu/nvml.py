@@ -111,6 +111,8 @@ class Session:
             if device is None:
                 device = self._devices[index] = self._found(index)
         except pynvml.NVMLError as error:
+            if error.value in _OF_DRIVER:
+                raise _source_error(error) from None
             failure, sentence = _card_trouble(error)
             card = Card(gpu=f"index:{index}")
             yield (

@@ -197,6 +197,8 @@ def test_trouble_with_one_number_is_told_and_costs_only_that_number(fake: FakeNv
         ({"init": "!999"}, Failure.UNKNOWN, "unknown error"),
         ({"count": "0"}, Failure.NO_GPU, "finds no card"),
         ({"count": "!1"}, Failure.UNKNOWN, "ended the session"),
+        ({"gpu0.all": "!18"}, Failure.DRIVER_MISMATCH, "different versions"),
+        ({"gpu1.handle": "!1"}, Failure.UNKNOWN, "ended the session"),
         ({"gpu0.temperature": "!18"}, Failure.DRIVER_MISMATCH, "different versions"),
     ],
 )
