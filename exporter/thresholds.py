@@ -19,7 +19,7 @@ class Thresholds:
     stuck_after           time in which a busy replica gives no token
     stuck_after_booking   the same for engines that count the tokens of a request when it ends: longer than any answer
     outages               times that a replica went away or restarted within an hour
-    cold_start            time that loading may take
+    cold_start            time that loading may take; a model that starts with its monitoring is not missed before
     outlier               times that a replica is slower than the median of its pool
     queue                 requests that wait per ready replica, at all times for minutes
     kv_cache              share of the KV cache in use
