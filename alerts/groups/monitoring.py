@@ -2,18 +2,18 @@
 
 How soon LLMMonitoringBlind is on the phone, at worst: two of three scrapes fail within 20 s, the alert stays pending
 for 20 s, the next evaluation comes within 10 s, Alertmanager waits 5 s: 55 s. One failed scrape in four is not two in
-three. Where nothing fails because there is nothing left to scrape, it takes a minute longer to be sure.
+three. Where nothing fails because there is nothing left to scrape, it takes two minutes longer to be sure.
 """
 
 from datetime import timedelta
 from decimal import Decimal
 
 from alerts.annotations import REPLICA_NAME
-from alerts.expected import unwatched
 from alerts.model import Alert, AlertGroup, AlertRule, Severity
 from exporter.catalogue import (
     FLEET_RELOAD_SUCCESS,
     FLEET_REPLICAS,
+    MODEL,
     REPLICA,
     SCRAPE_DURATION,
     SPARE_REPLICAS,
@@ -50,7 +50,7 @@ _MANY_MISSED = 5
 _HALF_OF_THE_INTERVAL = INTERVAL / 2
 
 
-def _blind(fleet: Fleet) -> Expr:
+def _blind(_: Fleet) -> Expr:
     """Answer the share of scrapes that fail: of the exporter, or of the replicas through it. Without either, all do.
 
     A replica that is down is no failed scrape: the exporter says so, and other alerts speak. A Prometheus that has just
@@ -60,7 +60,7 @@ def _blind(fleet: Fleet) -> Expr:
         (1 - _up(job).over_time("avg", _SEEN).aggregate("avg")).compare(">", _MOST) for job in ("exporter", "replicas")
     )
     gone = _up("exporter").absent(_SEEN).intersect(_up("prometheus").aggregate("max").compare("==", 1))
-    return exporter.union(replicas.without(_enough_answer()), gone, _nobody_left(fleet))
+    return exporter.union(replicas.without(_enough_answer()), gone, _nobody_left())
 
 
 def _enough_answer() -> Expr:
@@ -73,13 +73,15 @@ def _enough_answer() -> Expr:
     return answering.compare(">=", known * _MOST)
 
 
-def _nobody_left(fleet: Fleet) -> Expr:
+def _nobody_left() -> Expr:
     """Find that no replica is a target any more, though models were served that nobody drained.
 
     The exporter has answered for long enough that Prometheus, had it just started, would have asked it for targets.
+    LLMFleetShrunk has looked back over a day, which costs too much to be done as often as this.
     """
     answers = _up("exporter").over_time("sum", _MINUTE).aggregate("max").compare(">=", _FEWEST_ANSWERS)
-    return _up("replicas").absent(_MINUTE).intersect(answers, unwatched(fleet).aggregate("count"))
+    missed = Expr(parts=(f'ALERTS{{alertname="LLMFleetShrunk",{MODEL.name}!=""}}',))
+    return _up("replicas").absent(_MINUTE).intersect(answers, missed.aggregate("count"))
 
 
 def _up(job: str) -> Expr:

@@ -148,7 +148,7 @@ SHRUNK = [
 
 
 def test_a_fleet_with_nobody_left_to_watch_pages(promtools: Tool, tmp_path: Path) -> None:
-    run(promtools, tmp_path, Rules(fleet=FLEET, stages=("load", "alerts-monitoring")), NOBODY_LEFT)
+    run(promtools, tmp_path, Rules(fleet=FLEET, stages=("load", "alerts-fleet", "alerts-monitoring")), NOBODY_LEFT)
 
 
 def test_what_is_not_watched_any_more_brings_a_ticket(promtools: Tool, tmp_path: Path) -> None:
