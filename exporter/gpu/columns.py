@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from exporter.catalogue import Metric
+from exporter.gpu.field import Field
 from exporter.gpu.reading import Card, Values
 from exporter.parse import Page
 from exporter.tame import tamed
 
-__all__ = ["MEBIBYTE", "Column", "Field", "Row", "rows", "take"]
+__all__ = ["MEBIBYTE", "Column", "Row", "rows", "take"]
 
 MEBIBYTE = 2.0**20
 
@@ -19,18 +19,6 @@ class Row:
 
     numbers: dict[str, float] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """Where a source has a metric, in the source's own names or made of them: the first that is there counts.
-
-    `detail` is the value of the metric's own label (reason, kind), if it has one.
-    """
-
-    metric: Metric
-    names: tuple[str, ...]
-    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,8 @@ before 4.3 hide the reserved part.
 from collections.abc import Mapping
 
 from exporter import catalogue
-from exporter.gpu.columns import MEBIBYTE, Column, Field, Row, rows, take
+from exporter.gpu.columns import MEBIBYTE, Column, Row, rows, take
+from exporter.gpu.field import Field
 from exporter.gpu.page import PageSource
 from exporter.gpu.reading import Card, Reading, Snapshot, Values
 from exporter.gpu.throttle import throttle_fields, throttled

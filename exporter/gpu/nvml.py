@@ -14,7 +14,7 @@ from typing import Any
 import pynvml
 
 from exporter import catalogue
-from exporter.gpu.columns import Field
+from exporter.gpu.field import Field
 from exporter.gpu.processes import Processes
 from exporter.gpu.reading import Card, Failure, Hold, Reading, Snapshot, SourceError, Values
 from exporter.gpu.throttle import throttle_fields, throttled

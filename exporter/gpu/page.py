@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from exporter.cards import CardPage
 from exporter.failures import Reason, ScrapeError
-from exporter.gpu.columns import Field
+from exporter.gpu.field import Field
 from exporter.gpu.lines import Unreadable, readable
 from exporter.gpu.reading import Card, Failure, Reading, Snapshot, Xid
 from exporter.parse import Page, Parser

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from exporter import catalogue
 from exporter.catalogue import Metric
 from exporter.gpu import nvml
-from exporter.gpu.columns import Field
+from exporter.gpu.field import Field
 from exporter.gpu.sources import DRIVER, PAGE_SOURCES
 
 __all__ = ["TITLES", "ability", "is_told", "names"]

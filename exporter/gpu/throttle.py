@@ -4,7 +4,7 @@ An idle card, application clocks and display clocks also have bits; they slow no
 """
 
 from exporter import catalogue
-from exporter.gpu.columns import Field
+from exporter.gpu.field import Field
 from exporter.gpu.reading import Values
 
 __all__ = ["throttle_fields", "throttled"]

@@ -10,7 +10,7 @@ import pytest
 from exporter import catalogue
 from exporter.catalogue import METRICS, Group
 from exporter.gpu import nvml
-from exporter.gpu.columns import Field
+from exporter.gpu.field import Field
 from exporter.gpu.provenance import ability, names
 from exporter.gpu.reading import Snapshot
 from exporter.gpu.sources import PAGE_SOURCES
