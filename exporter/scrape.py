@@ -8,27 +8,35 @@ import errno
 import os
 import ssl
 import zlib
-from asyncio import sleep, timeout_at
+from asyncio import timeout_at
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
+from urllib.parse import quote, urljoin, urlsplit
 
-import aiohttp
-from aiohttp.abc import AbstractResolver
-from yarl import URL
+import aiodns
 
+from exporter.connection import ClosedError, CutError, ExchangeError, OversizeError, Response
 from exporter.failures import Reason, ScrapeError
+from exporter.names import Names, UnknownNameError
+from exporter.pool import Place, Pool, UnreachableError
 from exporter.secret import Version, version
+from exporter.unpack import oversize, unpacked
 
 __all__ = ["Answer", "Origin", "Scraper"]
 
 BODY_LIMIT = 16 * 2**20
 """Bytes of a decoded body; a large page (16 ranks) has about 1 MiB."""
-_STEP = 2**18  # bytes that are unpacked at once
 _REDIRECTS = 3
 _REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
-_ACCEPT = "text/plain;version=0.0.4;q=1,*/*;q=0.1"
+_PORTS = {"http": 80, "https": 443}
+_HEADERS = (
+    "Accept: text/plain;version=0.0.4;q=1,*/*;q=0.1\r\nAccept-Encoding: identity\r\nUser-Agent: servewatch-exporter\r\n"
+)
+_IN_PATHS = "/%?=&;:@+$,!~*'()[]"
+"""What stands in a path as it is; all else that an engine writes into a Location is quoted."""
 _NOT_REACHED = {errno.ECONNREFUSED: Reason.REFUSED, errno.ETIMEDOUT: Reason.TIMEOUT, errno.ECONNRESET: Reason.RESET}
 
 
@@ -55,26 +63,32 @@ class Answer:
     framed: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Site:
+    """Where an origin is; `host` as in a Host header, and without default port, so that spellings compare."""
+
+    scheme: str
+    name: str
+    port: int
+    host: str
+
+    def __str__(self) -> str:
+        """Write it as an address."""
+        return f"{self.scheme}://{self.host}"
+
+
 class Scraper:
     """Asks engines; connections are shared, and no replica waits for another."""
 
-    def __init__(self, resolver: AbstractResolver | None = None) -> None:
+    def __init__(self, resolver: Callable[[], aiodns.DNSResolver] = aiodns.DNSResolver) -> None:
         """Open nothing yet; names are looked up without threads, so those that hang take nothing from the others."""
-        self._resolver = resolver or aiohttp.AsyncResolver()
-        connector = aiohttp.TCPConnector(
-            limit=0, resolver=self._resolver, ttl_dns_cache=10, enable_cleanup_closed=False
-        )
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            auto_decompress=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None),
-        )
+        self._names = Names(resolver)
+        self._pool = Pool(self._names)
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._session.close()
-        await self._resolver.close()
+        self._pool.close()
+        await self._names.close()
 
     async def get(self, origin: Origin, path: str, deadline: float, *, limit: int = BODY_LIMIT) -> Answer:
         """Fetch a path of a replica until `deadline` (the loop's clock), or raise ScrapeError.
@@ -83,42 +97,75 @@ class Scraper:
         """
         try:
             async with timeout_at(deadline):
-                return await self._follow(origin, URL(f"{origin.url}{path}", encoded=True), limit)
+                return await self._follow(origin, path, limit)
         except TimeoutError:
             raise ScrapeError(
                 Reason.TIMEOUT, f"no complete answer from {path} in time: busy, hung or unreachable"
             ) from None
-        except (aiohttp.ClientError, OSError, ValueError, zlib.error) as error:
-            raise _translated(error, path) from None
+        except ExchangeError as error:
+            raise _unanswered(error, path, limit) from None
+        except zlib.error:
+            raise ScrapeError(Reason.ENCODING, "the body is not what Content-Encoding says") from None
 
-    async def _follow(self, origin: Origin, url: URL, limit: int) -> Answer:
+    async def _follow(self, origin: Origin, path: str, limit: int) -> Answer:
+        site = _site(origin.url)
+        place = Place(host=site.name, port=site.port, trust=_trust(origin.ca_file) if site.scheme == "https" else None)
         for _ in range(_REDIRECTS + 1):
-            async with self._session.get(
-                url,
-                headers=_headers(origin),
-                allow_redirects=False,
-                ssl=_trust(origin.ca_file) if url.scheme == "https" else True,
-            ) as response:
-                if response.status not in _REDIRECT_STATUSES:
-                    return await _read(response, limit)
-                target = _target(response)
-                if target.origin() != url.origin():
-                    raise ScrapeError(
-                        Reason.REDIRECT,
-                        f"{url.path} redirects to {target.origin()}; give that address as url if it is the engine's",
-                        status=response.status,
-                    )
-                url = target
-        raise ScrapeError(Reason.REDIRECT, f"more than {_REDIRECTS} redirects, the last one to {url.path}")
+            response = await self._ask(place, _request(origin, site, path), limit)
+            if response.status not in _REDIRECT_STATUSES:
+                return await _read(response, origin, path, limit)
+            target, there = _target(response, f"{site}{path}")
+            if target != site:
+                raise ScrapeError(
+                    Reason.REDIRECT,
+                    f"{_bare(path)} redirects to {target}; give that address as url if it is the engine's",
+                    status=response.status,
+                )
+            path = there
+        raise ScrapeError(Reason.REDIRECT, f"more than {_REDIRECTS} redirects, the last one to {_bare(path)}")
+
+    async def _ask(self, place: Place, request: bytes, limit: int) -> Response:
+        try:
+            return await self._pool.ask(place, request, limit)
+        except UnknownNameError:
+            raise ScrapeError(Reason.DNS, f"the name {place.host!r} cannot be resolved") from None
+        except UnreachableError as error:
+            raise _unreachable(error.cause, place) from None
 
 
-def _headers(origin: Origin) -> dict[str, str]:
-    headers = {"Accept": _ACCEPT, "Accept-Encoding": "identity", "User-Agent": "servewatch-exporter"}
-    if origin.key is not None:
-        headers["Authorization"] = f"Bearer {origin.key}"
-    if not origin.keep_alive:
-        headers["Connection"] = "close"
-    return headers
+@lru_cache(maxsize=4096)
+def _site(url: str) -> _Site:
+    """Read an address; raise ValueError where it is none of http or https."""
+    parts = urlsplit(url)
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise ValueError(url)
+    port = parts.port or _PORTS[parts.scheme]
+    name = _ascii(parts.hostname)
+    bare = name.partition("%")[0]  # an address' zone is ours alone
+    host = f"[{bare}]" if ":" in bare else bare
+    return _Site(
+        scheme=parts.scheme,
+        name=name,
+        port=port,
+        host=host if port == _PORTS[parts.scheme] else f"{host}:{port}",
+    )
+
+
+def _ascii(name: str) -> str:
+    try:
+        return name if name.isascii() else name.encode("idna").decode()
+    except UnicodeError:  # nobody has such a name
+        return name.encode("ascii", "backslashreplace").decode()
+
+
+def _request(origin: Origin, site: _Site, path: str) -> bytes:
+    key = f"Authorization: Bearer {origin.key}\r\n" if origin.key is not None else ""
+    close = "" if origin.keep_alive else "Connection: close\r\n"
+    return f"GET {path} HTTP/1.1\r\nHost: {site.host}\r\n{_HEADERS}{key}{close}\r\n".encode("latin-1")
+
+
+def _bare(path: str) -> str:
+    return path.partition("?")[0]
 
 
 def _trust(ca_file: Path | None) -> ssl.SSLContext:
@@ -134,90 +181,50 @@ def _context(ca_file: Path | None, _version: Version | None) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=ca_file)
 
 
-def _target(response: aiohttp.ClientResponse) -> URL:
+def _target(response: Response, asked: str) -> tuple[_Site, str]:
+    """Answer the site and the path of a redirect."""
     try:
-        target = response.url.join(URL(response.headers.get("Location", "")))
-        target.origin()
-    except ValueError:
+        url = urlsplit(urljoin(asked, response.headers["location"]))
+        path = quote(f"{url.path or '/'}{'?' * bool(url.query)}{url.query}", safe=_IN_PATHS)
+        return _site(f"{url.scheme}://{url.netloc.rpartition('@')[2].lower()}"), path
+    except (ValueError, KeyError):
         raise ScrapeError(
             Reason.REDIRECT, f"status {response.status} without a usable Location", status=response.status
         ) from None
-    return target
 
 
-async def _read(response: aiohttp.ClientResponse, limit: int) -> Answer:
-    if response.status != HTTPStatus.OK:  # its body is not read: leaving closes the connection
-        answered = f"{response.url.path} answered status {response.status}"
+async def _read(response: Response, origin: Origin, path: str, limit: int) -> Answer:
+    if response.status != HTTPStatus.OK:
+        answered = f"{_bare(path)} answered status {response.status}"
         if response.status not in {401, 403}:
             raise ScrapeError(Reason.STATUS, answered, status=response.status)
-        has_key = "Authorization" in response.request_info.headers
+        has_key = origin.key is not None
         remedy = "it refuses the key in api_key_file" if has_key else "it needs a key: name its file in api_key_file"
         raise ScrapeError(Reason.AUTH, f"{answered}: {remedy}", status=response.status)
-    body = await _body(response, limit)
-    framed = "Content-Length" in response.headers or "chunked" in response.headers.get("Transfer-Encoding", "").lower()
-    return Answer(body=body, content_type=response.headers.get("Content-Type", ""), framed=framed)
+    body = await unpacked(response.body, response.headers.get("content-encoding", "").lower(), limit)
+    return Answer(body=body, content_type=response.headers.get("content-type", ""), framed=response.framed)
 
 
-async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """Read and decode a body; the limit holds for what was decoded, so a compressed bomb ends early."""
-    decoder = _decoder(response.headers.get("Content-Encoding", "identity").strip().lower())
-    parts: list[bytes] = []
-    size = 0
-    async for received in response.content.iter_any():
-        data = received
-        while data:
-            if decoder and decoder.eof:
-                decoder = _gunzip()  # gzip may come in several members, which together are the body
-            part = decoder.decompress(data, min(_STEP, limit + 1 - size)) if decoder else data
-            parts.append(part)
-            size += len(part)
-            if size > limit:
-                response.close()
-                raise ScrapeError(Reason.SIZE, f"the body is larger than {limit // 2**20} MiB")
-            data = (decoder.unused_data or decoder.unconsumed_tail) if decoder else b""
-            if data:
-                await sleep(0)  # a few bytes may unpack to megabytes; others get a turn in between
-    if decoder and not decoder.eof:
-        raise ScrapeError(Reason.INCOMPLETE, "the compressed body is cut")
-    return b"".join(parts)
-
-
-def _decoder(encoding: str) -> "zlib._Decompress | None":
-    if encoding in {"", "identity"}:
-        return None
-    if encoding in {"gzip", "x-gzip", "deflate"}:
-        return _gunzip()
-    raise ScrapeError(Reason.ENCODING, f"Content-Encoding {encoding[:40]!r} was not asked for and cannot be read")
-
-
-def _gunzip() -> "zlib._Decompress":
-    return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # 32: take zlib's header or gzip's
-
-
-def _translated(error: Exception, path: str) -> ScrapeError:  # noqa: PLR0911 - one line for each kind
-    """Map every error of the HTTP client to a reason; its text may hold addresses, never keys, but we write our own."""
+def _unanswered(error: ExchangeError, path: str, limit: int) -> ScrapeError:
+    """Say why a connection gave no response; what the engine sent may hold anything, so we write our own words."""
     match error:
-        case aiohttp.ClientConnectorDNSError():
-            return ScrapeError(Reason.DNS, f"the name {error.host!r} cannot be resolved")
-        case aiohttp.ClientConnectorCertificateError():
-            return ScrapeError(Reason.TLS, f"certificate refused: {error.certificate_error}")
-        case aiohttp.ClientSSLError() | ssl.SSLError():
-            return ScrapeError(Reason.TLS, "TLS handshake failed; does the engine speak https on this port?")
-        case aiohttp.ClientConnectorError():
-            reason = _NOT_REACHED.get(error.errno or 0, Reason.REFUSED)
-            return ScrapeError(reason, f"no connection to {error.host}:{error.port}: {_strerror(error)}")
-        case aiohttp.ClientPayloadError():
-            return ScrapeError(Reason.INCOMPLETE, f"the connection ended in the middle of {path}")
-        case aiohttp.ServerDisconnectedError() | aiohttp.ClientOSError() | OSError():
+        case ClosedError():
             return ScrapeError(Reason.RESET, f"the connection was closed before {path} was answered")
-        case aiohttp.ClientResponseError():
-            return ScrapeError(Reason.PARSE, f"{path} was not answered in HTTP: {error.message.splitlines()[0][:80]}")
-        case zlib.error():
-            return ScrapeError(Reason.ENCODING, "the body is not what Content-Encoding says")
-    return ScrapeError(Reason.PARSE, f"{path} was not answered in usable HTTP ({type(error).__name__})")
+        case CutError():
+            return ScrapeError(Reason.INCOMPLETE, f"the connection ended in the middle of {path}")
+        case OversizeError():
+            return oversize(limit)
+    return ScrapeError(Reason.PARSE, f"{path} was not answered in HTTP: {error}")
 
 
-def _strerror(error: aiohttp.ClientConnectorError) -> str:
-    if error.errno is not None and error.errno > 0:  # below 0 are those of name resolution
-        return os.strerror(error.errno)
-    return type(error.os_error).__name__
+def _unreachable(error: OSError | RuntimeError, place: Place) -> ScrapeError:
+    """Say why there is no connection."""
+    match error:
+        case ssl.SSLCertVerificationError():
+            return ScrapeError(Reason.TLS, f"certificate refused: {error}")
+        case ssl.SSLError():
+            return ScrapeError(Reason.TLS, "TLS handshake failed; does the engine speak https on this port?")
+    number = getattr(error, "errno", None) or 0
+    why = os.strerror(number) if number > 0 else type(error).__name__
+    reason = _NOT_REACHED.get(number, Reason.REFUSED)
+    return ScrapeError(reason, f"no connection to {place.host}:{place.port}: {why}")

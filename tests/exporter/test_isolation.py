@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import cast
 
-import aiohttp
+import aiodns
 
 from exporter.failures import Reason, ScrapeError, State
 from exporter.fleet import Fleet, Replica
@@ -159,8 +159,7 @@ def test_names_that_cannot_be_looked_up_do_not_starve_the_others() -> None:
         loop = asyncio.get_running_loop()
         transport, nameserver = await loop.create_datagram_endpoint(HangingNameserver, local_addr=("127.0.0.1", 0))
         port = transport.get_extra_info("sockname")[1]
-        resolver = aiohttp.AsyncResolver(nameservers=["127.0.0.1"], udp_port=port, timeout=5, tries=1)
-        scraper = Scraper(resolver)
+        scraper = Scraper(lambda: aiodns.DNSResolver(nameservers=["127.0.0.1"], udp_port=port, timeout=5, tries=1))
         async with engine(answer()) as address:
             to = address.rpartition(":")[2]
             until = loop.time() + 4
