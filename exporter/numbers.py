@@ -17,12 +17,11 @@ def number(text: str) -> float | None:
     return float(text) if text.isascii() and _SPECIAL.fullmatch(text) else None
 
 
-def numbers(texts: list[str]) -> list[float] | None:
-    """Read all values at once, or answer None if any is unusual and each has to be looked at.
+def numbers(texts: list[str], joined: str) -> list[float] | None:
+    """Read all values at once, or answer None if any is unusual and each has to be looked at. `joined` is all of them.
 
     Python's float() reads what Go's does, but for underscores, other alphabets' digits, spaces, signed nan, overflow.
     """
-    joined = "".join(texts)
     if "_" in joined or not (joined.isascii() and joined.isprintable()):
         return None
     try:

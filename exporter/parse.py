@@ -6,7 +6,8 @@ sample whose value is missing or is no number, or whose label value is not UTF-8
 costing the page; CRLF and a byte-order mark are read as what they stand for; a page of too many lines is refused.
 
 Almost every line of a page begins as it did last time, so the parser remembers line beginnings: a known beginning costs
-one dictionary look-up, and only an unknown one is read by the grammar.
+one dictionary look-up, and only an unknown one is read by the grammar. A page all of whose lines are known leaves its
+layout, with which pages like it are read at once.
 """
 
 import re
@@ -18,6 +19,7 @@ from itertools import compress
 from exporter import textformat
 from exporter.entry import Mark, Sample
 from exporter.failures import Reason, ScrapeError
+from exporter.layout import Layout, layout, likeness
 from exporter.numbers import number, numbers
 from exporter.openmetrics import lines_before_end
 from exporter.openmetrics import read as read_openmetrics
@@ -30,6 +32,7 @@ MOST_LINES = 50_000
 """Sixteen ranks of vLLM have 10,000; memory, and the time that others wait for it to be tidied, grow with the lines."""
 _CRLF = re.compile(r"\r+\n")  # more than one \r where a page was converted twice
 _NO_WORD = frozenset("\t{")
+_POINTERS = 16  # bytes that a layout takes for each line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,11 +59,15 @@ class Page:
 
 @dataclass(slots=True, kw_only=True)
 class _Format:
-    """A grammar, and the line beginnings and comments that it has accepted."""
+    """A grammar, and the line beginnings, comments and layouts of pages that it has accepted.
+
+    A beginning ends with the blank before the value.
+    """
 
     read: Callable[[list[str], int], Sample | Mark]
     beginnings: dict[str, Series] = field(default_factory=dict)
     comments: set[str] = field(default_factory=set)
+    layouts: dict[tuple[int | str, ...], Layout] = field(default_factory=dict)
     size: int = 0
 
     def known(self, lines: list[str]) -> tuple[list[Series], list[str], int] | None:
@@ -69,8 +76,8 @@ class _Format:
         texts: list[str] = []
         add, add_text, find, comments = series.append, texts.append, self.beginnings.get, self.comments
         for line in lines:
-            beginning, _, value = line.rpartition(" ")
-            found = find(beginning)
+            beginning, blank, value = line.rpartition(" ")
+            found = find(beginning + blank)
             if found is not None:
                 add(found)
                 add_text(value)
@@ -82,6 +89,14 @@ class _Format:
         self.beginnings[beginning] = series
         self.size += len(beginning)
 
+    def remember_layout(self, lines: list[str], series: list[Series]) -> None:
+        """Remember the layout of a page of known lines that holds no series twice."""
+        found = layout(lines, self.beginnings) if len(set(series)) == len(series) else None
+        if found is not None:
+            key = likeness(lines)
+            self.size += 0 if key in self.layouts else _POINTERS * len(lines)
+            self.layouts[key] = found
+
     def remember_comment(self, line: str) -> None:
         self.comments.add(line)
         self.size += len(line)
@@ -89,6 +104,7 @@ class _Format:
     def forget(self) -> None:
         self.beginnings.clear()
         self.comments.clear()
+        self.layouts.clear()
         self.size = 0
 
 
@@ -96,6 +112,8 @@ class Parser:
     """Reads pages; remembers series and line beginnings over pages and replicas."""
 
     def __init__(self) -> None:
+        """Know nothing yet; `limit` is of the characters that are remembered, and can be changed at any time."""
+        self.limit = _REMEMBERED
         self._series: dict[tuple[str, frozenset[tuple[str, str]]], Series] = {}
         self._size = 0
         self._text = _Format(read=textformat.read)
@@ -114,16 +132,27 @@ class Parser:
     def parse(self, body: bytes, *, openmetrics: bool = False) -> Page:
         """Read a page, or raise ScrapeError(parse) where Prometheus would refuse it."""
         self._forget_when_full()
-        if body.count(b"\n") > MOST_LINES:
+        text = _decoded(body)
+        lines = text.split("\n", MOST_LINES + 1)
+        if len(lines) > MOST_LINES + 1:
             raise ScrapeError(
                 Reason.SIZE, f"the page has more than {MOST_LINES} lines: do its labels grow without limit?"
             )
-        text = _decoded(body)
-        page_format = self._openmetrics if openmetrics else self._text
-        lines = lines_before_end(text) if openmetrics else text.split("\n")
-        series, texts, dropped = page_format.known(lines) or self._read(lines, page_format, page_format.beginnings)
-        values = numbers(texts)
+        if openmetrics:
+            return self._parsed(lines_before_end(text), self._openmetrics)
+        known = self._text.layouts.get(likeness(lines))
+        values = known.values(lines, len(text)) if known is not None else None
+        if known is not None and values is not None:
+            return Page(series=known.series, values=tuple(values))
+        return self._parsed(lines, self._text)
+
+    def _parsed(self, lines: list[str], page_format: _Format) -> Page:
+        known = page_format.known(lines)
+        series, texts, dropped = known or self._read(lines, page_format, page_format.beginnings)
+        values = numbers(texts, "".join(texts))
         if values is not None:
+            if known is not None and page_format is self._text:
+                page_format.remember_layout(lines, series)
             return _page(series, values, dropped)
         each = [number(text) for text in texts]
         if any(value is None and not _NO_WORD.isdisjoint(text) for value, text in zip(each, texts, strict=True)):
@@ -145,8 +174,8 @@ class Parser:
         comments = page_format.comments
         skip = 0
         for index, line in enumerate(lines):
-            beginning, _, value = line.rpartition(" ")
-            known = beginnings.get(beginning)
+            beginning, blank, value = line.rpartition(" ")
+            known = beginnings.get(beginning + blank)
             if known is not None and not skip:
                 series.append(known)
                 texts.append(value)
@@ -169,12 +198,12 @@ class Parser:
     def _remembered(self, sample: Sample, page_format: _Format) -> Series:
         found = self.series(sample.name, sample.labels)
         if sample.beginning:
-            page_format.remember(sample.beginning, found)
+            page_format.remember(f"{sample.beginning} ", found)
         return found
 
     def _forget_when_full(self) -> None:
         """Start anew when label values without limit have filled the memory; pages are then read by the grammar."""
-        if max(self._size, self._text.size, self._openmetrics.size) > _REMEMBERED:
+        if max(self._size, self._text.size, self._openmetrics.size) > min(self.limit, _REMEMBERED):
             self._series.clear()
             self._size = 0
             self._text.forget()

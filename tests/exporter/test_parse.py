@@ -136,6 +136,51 @@ def test_the_same_page_again_holds_the_same_series() -> None:
     assert all(one is other for one, other in zip(first.series, second.series, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("b 2", "b  2"),
+        ("b 2", "b 2 "),
+        ("b 2", "b 2 1700000000000"),
+        ("b 2", "b2"),
+        ("b 2", "2"),
+        ("b 2", "b 1_000"),
+        ("b 2", "b NaN"),
+        ("b 2", "b two"),
+        ("b 2", "b"),
+        ("b 2", "# b 2"),
+        ("b 2", "b 2\r"),
+        ("b 2", "b\t2"),
+        ("b 2", "\0 b 2"),
+        ("b 2", "a 2"),
+        ("b 2\n# x", "# x\nb 2"),
+        ("# x", "# y"),
+        ("# x", "x 3"),
+        ("# x", "#"),
+        ("d 4\n", "d 4"),
+        ("d 4\n", "d 4\n\n"),
+        ("d 4\n", ""),
+        ('c{m="v"}', 'c{m="v\nw"}'),
+    ],
+)
+def test_a_page_that_is_almost_the_one_before_is_read_as_if_it_were_the_first(old: str, new: str) -> None:
+    page = '# HELP a A.\n# TYPE a gauge\na 1\nb 2\n# x\nc{m="v"} 3\nd 4\n'
+    parser = Parser()
+    for scrape in range(3):
+        assert samples(parser.parse(page.replace("4", str(scrape)).encode()))["d"] == scrape
+    assert parser._text.layouts
+    changed = page.replace(old, new).encode()
+    assert verdict(parser, changed) == verdict(Parser(), changed)
+
+
+def verdict(parser: Parser, body: bytes) -> object:
+    try:
+        page = parser.parse(body)
+    except ScrapeError as error:
+        return str(error)
+    return [(one.name, dict(one.labels), str(value)) for one, value in zip(page.series, page.values, strict=True)]
+
+
 def test_label_values_without_limit_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exporter.parse._REMEMBERED", 100)
     parser = Parser()
