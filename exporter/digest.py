@@ -17,6 +17,12 @@ __all__ = ["LARGE", "Digest"]
 
 LARGE = 256 * 2**10
 """Bytes; five times vLLM's page. Read for the first time, a page of this size holds the event loop for some 20 ms."""
+_LEAST = 2**21
+_OF_REPLICA = 2**15
+"""Characters of a page's series that are worth remembering for each replica: what vLLM's page has.
+
+Whoever changes its labels with each scrape fills this memory, so that it has to be as small as the fleet allows.
+"""
 _Result = TypeVar("_Result")
 
 
@@ -27,12 +33,14 @@ class Digest:
         self._parser = Parser()
         self._large_parser = Parser()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="large-pages")
-        self.use(Slos())
+        self.use(Slos(), 0)
 
-    def use(self, slos: Slos) -> None:
-        """Normalise for these objectives from now on."""
-        self._normaliser = Normaliser(slos)
-        self._large_normaliser = Normaliser(slos)
+    def use(self, slos: Slos, replicas: int) -> None:
+        """Normalise for these objectives, and pages of so many replicas, from now on."""
+        limit = max(_LEAST, _OF_REPLICA * replicas)
+        self._parser.limit = self._large_parser.limit = 2 * limit
+        self._normaliser = Normaliser(slos, limit)
+        self._large_normaliser = Normaliser(slos, limit)
 
     async def apply(self, size: int, work: Callable[[Parser, Normaliser], _Result]) -> _Result:
         """Do some work on a page of so many bytes where it delays nobody."""

@@ -36,7 +36,8 @@ class Histogram:
 
     def is_sound(self, numbers: Values) -> bool:
         """Tell whether the source's counts are counts, and cumulative, and its totals those of no negative number."""
-        if not all(0 <= numbers[at] < inf for at in self.totals):
+        totals = [numbers[at] for at in self.totals]
+        if min(totals) < 0 or not isfinite(sum(totals)):
             return False
         for source in self.sources:
             counts = [numbers[at] for at in source.positions]

@@ -38,6 +38,11 @@ class Identities:
         self._known: dict[str, Identity] = _read(self._file) if self._file else {}
         self._is_news = False
 
+    @property
+    def is_news(self) -> bool:
+        """Tell whether there is anything to bring to disk."""
+        return self._file is not None and self._is_news
+
     def of(self, replica: Replica) -> Identity:
         """Answer what is known: configuration first, then what was learned at the same address."""
         learned = self._known.get(replica.name)

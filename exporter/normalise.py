@@ -19,8 +19,11 @@ from exporter.shape import prefix_of, shape
 __all__ = ["Normalised", "Normaliser", "recognise", "together"]
 
 _MANY = 20_000  # series; a plan for more would take more memory than it saves time, and sixteen ranks have 7,000
-_REMEMBERED = 2**26
-"""Characters of series in all remembered plans: a thousand vLLM replicas of which no two have the same labels."""
+_REMEMBERED = 2**25
+"""Characters of series in all remembered plans: a thousand vLLM replicas of which no two have the same labels.
+
+Each takes ten bytes, with all that belongs to it.
+"""
 _PLAN = 2_000  # characters that stand for what every plan takes
 
 
@@ -44,10 +47,11 @@ class Normalised:
 
 
 class Normaliser:
-    """Normalises pages for one fleet's objectives."""
+    """Normalises pages for one fleet's objectives; `limit` is of the characters of series in remembered plans."""
 
-    def __init__(self, slos: Slos) -> None:
+    def __init__(self, slos: Slos, limit: int = _REMEMBERED) -> None:
         self._slos = slos
+        self._limit = min(limit, _REMEMBERED)
         self._layouts = layouts(slos)
         self._plans: OrderedDict[tuple[tuple[Series, ...], str, str | None], Plan] = OrderedDict()
         self._size = 0
@@ -92,7 +96,7 @@ class Normaliser:
             if len(series) <= _MANY:
                 self._plans[key] = known
                 self._size += _size(series)
-            while self._size > _REMEMBERED:
+            while self._size > self._limit:
                 (oldest, *_), _ = self._plans.popitem(last=False)
                 self._size -= _size(oldest)
         else:

@@ -1,6 +1,7 @@
 """Probe: the one endpoint that is asked a hundred times a second. In: ASGI requests. Out: pages of replicas.
 
-Plain ASGI, since what FastAPI does for an endpoint costs as much as parsing a page; bench/probe.py shows it.
+Plain ASGI, since what FastAPI does for an endpoint costs as much as parsing a page; bench/probe.py shows it. Probes as
+Prometheus writes them do not even come this far, where nobody has to be let in first (exporter/front.py).
 """
 
 from http import HTTPStatus
@@ -18,10 +19,10 @@ from exporter.watch import AbandonedError
 if TYPE_CHECKING:
     from exporter.service import Service
 
-__all__ = ["LONGEST", "Probe", "budget"]
+__all__ = ["LONGEST", "TIMEOUT", "Probe", "budget"]
 
 LONGEST = 60.0  # seconds; no reader may keep a scrape open for longer
-_TIMEOUT = "x-prometheus-scrape-timeout-seconds"
+TIMEOUT = "x-prometheus-scrape-timeout-seconds"
 
 
 class Probe:
@@ -36,7 +37,7 @@ class Probe:
             await _refusal(service, name)(scope, receive, send)
             return
         try:
-            outcome = await service.look(watch, budget(Headers(scope=scope).get(_TIMEOUT), service.options.timeout))
+            outcome = await service.look(watch, budget(Headers(scope=scope).get(TIMEOUT), service.options.timeout))
         except AbandonedError as error:
             await PlainTextResponse(f"{error}\n", status_code=503)(scope, receive, send)
             return

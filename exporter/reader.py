@@ -103,7 +103,7 @@ class Reader:
     async def _read_as(self, engine: Engine, deadline: float) -> Found:
         """Read a page as one engine's."""
         origin = self._origin(engine)
-        early = asyncio.create_task(self._ask(engine.extras, origin, deadline))
+        early = self._ask_early(engine.extras, origin, deadline)
         try:
             if engine.is_to_rest is not None and engine.is_to_rest(answers := await early):
                 return self._resting(engine, answers)
@@ -217,6 +217,28 @@ class Reader:
         if not normalised.recognised:
             raise _foreign(page, engine)
         return normalised
+
+    def _ask_early(self, extras: Iterable[Extra], origin: Origin, deadline: float) -> "asyncio.Future[dict[str, Any]]":
+        """Ask the extra endpoints beside the page; mostly all was told a while ago and still holds."""
+        told = self._told(extras)
+        if told is None:
+            return asyncio.create_task(self._ask(extras, origin, deadline))
+        answered = asyncio.get_running_loop().create_future()
+        answered.set_result(told)
+        return answered
+
+    def _told(self, extras: Iterable[Extra]) -> dict[str, Any] | None:
+        """Answer what the extra endpoints told before, None if one of them has to be asked again."""
+        now = asyncio.get_running_loop().time()
+        answers: dict[str, Any] = {}
+        for extra in extras:
+            if extra.when is None or extra.when(answers):
+                kept = self._kept.get(extra.path)
+                if kept is None or kept.until <= now:
+                    return None
+                if kept.answer is not None:
+                    answers[extra.path] = kept.answer
+        return answers
 
     async def _ask(self, extras: Iterable[Extra], origin: Origin, deadline: float, query: str = "") -> dict[str, Any]:
         """Ask the extra endpoints; answer what came back as JSON, by path."""

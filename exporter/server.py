@@ -52,6 +52,7 @@ def app(options: Options, fleet: Fleet, web: Web | None = None) -> FastAPI:
         redirect_slashes=False,
         telemetry={"tracing": False, "metrics": False, "logs": False},  # asked for at every request, needed by nobody
     )
+    application.state.is_guarded = web is not None
     # First in the list, since routes are tried in turn.
     for path in ("/probe", "/probe/"):
         application.router.routes.append(Route(path, Probe(), methods=["GET", "HEAD"]))

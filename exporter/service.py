@@ -101,15 +101,19 @@ class Service:
     async def keep(self) -> None:
         """Write to disk what has to outlive a restart, and end drains whose time is up."""
         await self.drains.expire()
-        await asyncio.to_thread(self._identities.keep)
+        if self._identities.is_news:
+            await asyncio.to_thread(self._identities.keep)
 
     async def look(self, watch: Watch, budget: float) -> Outcome:
         """Scrape a replica, or share a scrape, and count it."""
         telemetry = self.telemetry
         telemetry.probes.inc()
-        with telemetry.probes_in_flight.track_inprogress():
+        telemetry.in_flight += 1
+        try:
             before = watch.last
             outcome = await watch.look(budget)
+        finally:
+            telemetry.in_flight -= 1
         if outcome is not before:
             telemetry.scrapes.observe(outcome.duration)
         return outcome
@@ -184,7 +188,7 @@ class Service:
         self._replicas = {replica.name: replica for replica in fleet.replicas}
         self.gpus.use(fleet)
         self._identities.keep_only(frozenset(replica.name for replica in fleet.replicas))
-        self._digest.use(fleet.slos)
+        self._digest.use(fleet.slos, len(fleet.replicas))
         stages = Stages(
             scraper=self._scraper,
             digest=self._digest,

@@ -13,6 +13,8 @@ __all__ = ["Serving", "Status", "status_text"]
 
 _STATES = tuple(State)
 _REASONS = tuple(Reason)
+_IN_STATE = {state: tuple(float(state is each) for each in _STATES) for state in _STATES}
+_NO_ERRORS = (0.0,) * len(_REASONS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +53,12 @@ def status_text(status: Status) -> str:
     return template.render(
         [
             *(float(one.up) for one in status.serving),
-            *(float(state is one.state) for one in status.serving for state in _STATES),
+            *(value for one in status.serving for value in _IN_STATE[one.state]),
             *(float(bool(drain)) for _ in status.serving),
             *(end for end in drain for _ in status.serving),
             *(1.0 for one in status.serving if one.up),
             status.duration,
-            *(float(status.errors.get(reason, 0)) for reason in _REASONS),
+            *([float(status.errors.get(reason, 0)) for reason in _REASONS] if status.errors else _NO_ERRORS),
             *(1.0 for _ in status.missing),
             *(() if status.unmapped is None else (float(status.unmapped),)),
             float(status.dropped),

@@ -14,6 +14,7 @@ from typing import Any
 __all__ = ["StorageError", "claim", "read", "write"]
 
 _log = logging.getLogger(__name__)
+_OURS = frozenset({".json", ".new"})
 _failing: set[Path] = set()
 """Files that could not be written when it was last tried: one warning is enough until it works again."""
 
@@ -30,8 +31,12 @@ def claim(directory: Path) -> int:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        odd = next((file for file in sorted(directory.iterdir()) if file.suffix in _OURS and _is_odd(file)), None)
     except OSError as error:
         raise StorageError(f"--state-dir {directory}: expected a directory of ours: {error.strerror}") from None
+    if odd is not None:  # to read a pipe would take for ever, to read a device all memory
+        os.close(held)
+        raise StorageError(f"{odd}: expected a file, got a directory, pipe, socket or device; remove it")
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -44,10 +49,14 @@ def claim(directory: Path) -> int:
     return held
 
 
+def _is_odd(file: Path) -> bool:
+    return file.exists() and not file.is_file()
+
+
 def read(file: Path, *, without: str) -> dict[str, Any]:
     """Read a mapping; a file that cannot be used is ignored with a warning that says what is started `without`."""
     try:
-        stored = json.loads(file.read_text(encoding="utf-8"))
+        stored = None if _is_odd(file) else json.loads(file.read_text(encoding="utf-8"))
         if isinstance(stored, dict):
             return stored
         kind = "no mapping"

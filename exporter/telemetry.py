@@ -33,7 +33,8 @@ class Telemetry:
         self.reload_success = _gauge(catalogue.FLEET_RELOAD_SUCCESS, registry)
         self.reload_time = _gauge(catalogue.FLEET_RELOAD_TIME, registry)
         self.probes = Counter(catalogue.PROBES.name, catalogue.PROBES.help, registry=registry)
-        self.probes_in_flight = _gauge(catalogue.PROBES_IN_FLIGHT, registry)
+        self.in_flight = 0
+        _gauge(catalogue.PROBES_IN_FLIGHT, registry).set_function(lambda: self.in_flight)
         scrapes = catalogue.SCRAPES_SECONDS
         self.scrapes = Histogram(scrapes.name, scrapes.help, buckets=scrapes.buckets, registry=registry)
 

@@ -149,7 +149,7 @@ def test_plans_are_forgotten_by_their_size_not_their_number() -> None:
         page = "".join(f'vllm:num_requests_running{{model_name="{scrape}-{at:0200}"}} 1\n' for at in range(10_000))
         normaliser.normalise(parser.parse(page.encode()), ENGINES["vllm"], None)
         sizes.append(normaliser.size)
-    assert max(sizes) <= 2**26
+    assert max(sizes) <= 2**25
     assert sizes[-1] < len(sizes) * sizes[0], "something was forgotten"
 
 

@@ -118,3 +118,66 @@ def test_only_what_a_leaving_reader_causes_is_kept_from_the_log(text: str) -> No
     crash = (RuntimeError, RuntimeError(text), None)
     record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, "crash", (), crash)
     assert front.is_news(record) is (text == "something else")
+
+
+def conversation(address: str, *requests_: bytes) -> list[bytes]:
+    """Send requests at once on one connection, the last of which ends it; answer status lines and bodies."""
+    with connect(address) as reader:
+        reader.sendall(b"".join(requests_))
+        received = b"".join(iter(lambda: reader.recv(2**16), b""))
+    answers = []
+    while received:
+        head, _, rest = received.partition(b"\r\n\r\n")
+        length = int(re.findall(rb"content-length: (\d+)", head)[0])
+        answers.append(head.partition(b"\r\n")[0] + b"|" + rest[:length])
+        received = rest[length:]
+    return answers
+
+
+def request(target: bytes, *headers: bytes, version: bytes = b"1.1") -> bytes:
+    return b"GET %s HTTP/%s\r\nHost: h\r\n%s\r\n" % (target, version, b"".join(header + b"\r\n" for header in headers))
+
+
+CLOSE = b"Connection: close"
+
+
+def test_probes_and_others_on_one_connection_are_answered_in_order(serving: tuple[str, Process, Path]) -> None:
+    one, two, three, four = conversation(
+        serving[0],
+        request(b"/probe?target=a"),
+        request(b"/-/healthy"),
+        request(b"/probe?target=gone", b"Content-Length: 4") + b"body",
+        request(b"/probe?target=a", CLOSE),
+    )
+    assert b"HTTP/1.1 200 OK|# HELP llm_replica_up " in one
+    assert b'llm_replica_up{model="tiny"} 1.0' in one
+    assert two == b"HTTP/1.1 200 OK|Servewatch exporter is healthy.\n"
+    assert b"llm_replica_up 0.0" in three
+    assert b'llm_replica_up{model="tiny"} 1.0' in four
+
+
+@pytest.mark.parametrize(
+    "target", [b"/probe?target=a", b"/probe/?target=a", b"/probe?target=%61", b"/probe?x=y&target=a"]
+)
+@pytest.mark.parametrize(("version", "header"), [(b"1.1", CLOSE), (b"1.0", b"X: y")])
+def test_a_probe_is_answered_however_it_is_written(
+    serving: tuple[str, Process, Path], target: bytes, version: bytes, header: bytes
+) -> None:
+    [answer] = conversation(serving[0], request(target, header, version=version))
+    assert b" 200 OK|# HELP llm_replica_up " in answer
+    assert b'\nllm_requests_running{model="tiny"} 8.0\n' in answer
+
+
+def test_a_name_that_is_not_there_is_said_in_a_sentence(serving: tuple[str, Process, Path]) -> None:
+    [answer] = conversation(serving[0], request(b"/probe?target=nobody", CLOSE))
+    assert answer == b"HTTP/1.1 404 Not Found|No replica is named 'nobody' in the fleet file.\n"
+
+
+def test_the_head_of_a_probe_has_no_body(serving: tuple[str, Process, Path]) -> None:
+    answer = requests.head(f"{serving[0]}/probe?target=a", timeout=5)
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert int(answer.headers["content-length"]) > 1000
+
+
+def test_a_probe_cannot_be_posted(serving: tuple[str, Process, Path]) -> None:
+    assert requests.post(f"{serving[0]}/probe?target=a", timeout=5).status_code == 405

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import os
 import subprocess
 import sys
 from datetime import timedelta
@@ -72,6 +73,25 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     assert (refused.returncode, refused.stderr) == (
         1,
         f"--state-dir {fleet / 'state'}: expected a directory of ours: Not a directory\n",
+    )
+
+
+@pytest.mark.parametrize("name", ["identities.json", "drains.json", "identities.new"])
+@pytest.mark.parametrize("kind", ["a pipe", "a directory", "a device"])
+def test_what_is_no_file_where_one_is_kept_is_named(tmp_path: Path, name: str, kind: str) -> None:
+    fleet = write_fleet(tmp_path / "fleet.yml", a=GONE)
+    odd = tmp_path / name
+    match kind:
+        case "a pipe":
+            os.mkfifo(odd)
+        case "a directory":
+            odd.mkdir()
+        case _:
+            odd.symlink_to("/dev/zero")
+    refused = serve(fleet, "--state-dir", str(tmp_path))
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        f"{odd}: expected a file, got a directory, pipe, socket or device; remove it\n",
     )
 
 
