@@ -72,8 +72,7 @@ _SLOWLY = timedelta(minutes=2)
 """For what is about days; half of Prometheus' lookback, or the series would blink."""
 
 _MINUTELY = timedelta(minutes=1)
-_LOAD_INTERVAL = timedelta(seconds=15)
-_STATES_INTERVAL = timedelta(seconds=20)
+_LOAD_INTERVAL = timedelta(seconds=20)
 
 
 def _model(name: str, text: str) -> Recorded:
@@ -150,12 +149,12 @@ def groups() -> tuple[RuleGroup, ...]:
     """Build the rules that boards rely on."""
     return (
         RuleGroup(name="load", interval=INTERVAL, rules=_pools()),
-        RuleGroup(name="load-states", interval=_STATES_INTERVAL, rules=(_by_state(),)),
+        RuleGroup(name="load-states", interval=_LOAD_INTERVAL, rules=(_by_state(),)),
         RuleGroup(name="load-requests", interval=_LOAD_INTERVAL, rules=_load()),
         RuleGroup(name="work", interval=TILE.interval, rules=_work()),
         RuleGroup(name="latency-goodput", interval=TILE.interval, rules=_goodput()),
         RuleGroup(name="work-prefix-cache", interval=_MINUTELY, rules=_prefix_cache()),
-        RuleGroup(name="latency", interval=_MINUTELY, rules=_latency()),
+        RuleGroup(name="latency", interval=_SLOWLY, rules=_latency()),
         RuleGroup(name="work-outcomes", interval=_MINUTELY, rules=_outcomes()),
         RuleGroup(name="peers", interval=_SLOWLY, rules=(*_means(), _aborted())),
         RuleGroup(name="days", interval=_SLOWLY, rules=(_busy_hours(),)),

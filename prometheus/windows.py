@@ -107,7 +107,7 @@ REPLICA = Window(span=TILE.span, interval=timedelta(minutes=2))
 
 SHORT = (
     TILE,
-    Window(span=timedelta(minutes=30), interval=timedelta(minutes=1)),
+    Window(span=timedelta(minutes=30), interval=timedelta(minutes=2)),
     Window(span=timedelta(hours=1), interval=timedelta(minutes=1)),
 )
 LONG = (

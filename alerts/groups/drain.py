@@ -50,6 +50,7 @@ GROUP = AlertGroup(
                 " Its other alerts speak again. If it is stopped now, these requests are cut."
             ),
             board="fleet",
+            every=timedelta(seconds=20),
         ),
     ),
 )

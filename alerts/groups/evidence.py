@@ -124,6 +124,7 @@ GROUP = AlertGroup(
                 " or their times are impossible. Its budget alerts cannot fire."
             ),
             board="fleet",
+            every=timedelta(minutes=2),
             quiet_while=(_BLIND,),
         ),
         Alert(

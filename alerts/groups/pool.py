@@ -125,6 +125,7 @@ GROUP = AlertGroup(
                 " Each time the requests in it are lost."
             ),
             board="fleet",
+            every=timedelta(minutes=2),
             quiet_while=(_DOWN,),
         ),
         Alert(

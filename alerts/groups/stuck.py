@@ -20,6 +20,7 @@ from exporter.catalogue import (
     ENGINE,
     GENERATION_TOKENS,
     MODEL,
+    OUTCOME,
     PROMPT_TOKENS,
     RANK,
     REPLICA,
@@ -28,6 +29,7 @@ from exporter.catalogue import (
     REQUESTS_RUNNING,
     REQUESTS_WAITING,
     STATE,
+    Metric,
 )
 from exporter.fleet import Fleet
 from prometheus.partition import partition
@@ -39,8 +41,13 @@ __all__ = ["GROUP"]
 
 _INTERVAL = timedelta(seconds=15)
 _COUNTS_AS_THEY_COME = "vllm"
-_PROGRESS = (GENERATION_TOKENS, PROMPT_TOKENS, REQUESTS_FINISHED)
-"""An embedding model generates no tokens, and a long prompt takes its time."""
+_ANSWERED = Matcher.among(OUTCOME, ("stop", "length", "other"))
+_PROGRESS: tuple[tuple[Metric, tuple[Matcher, ...]], ...] = (
+    (GENERATION_TOKENS, ()),
+    (PROMPT_TOKENS, ()),
+    (REQUESTS_FINISHED, (_ANSWERED,)),
+)
+"""An embedding model generates no tokens, and a long prompt takes its time. Clients that give up are no progress."""
 _OWN = (MODEL, REPLICA)
 _EACH_RANK = (MODEL, REPLICA, RANK)
 
@@ -64,8 +71,8 @@ def _held_without_progress(span: timedelta, *matchers: Matcher) -> Expr:
         for metric in (REQUESTS_RUNNING, REQUESTS_WAITING)
     )
     moved = (
-        select(metric, *matchers).rate(Window(span=span)).aggregate("sum", *_EACH_RANK).compare(">", 0)
-        for metric in _PROGRESS
+        select(metric, *of, *matchers).rate(Window(span=span)).aggregate("sum", *_EACH_RANK).compare(">", 0)
+        for metric, of in _PROGRESS
     )
     held = (running + waiting).compare(">", 0).without(*moved)
     return held.aggregate("sum", *_OWN).intersect(_ready(span, *matchers), on=_OWN)
