@@ -13,6 +13,7 @@ SLO window that was seen, so a young fleet is measured by what is known of it. O
 is exact in the rule.
 """
 
+from datetime import timedelta
 from decimal import Decimal
 
 from exporter.catalogue import MODEL, SLO
@@ -83,12 +84,17 @@ def groups(slos: Slos) -> tuple[RuleGroup, ...]:
             name="burn-usual", interval=spans[-1].interval, rules=tuple(_usual(each, spans[-1]) for each in INDICATORS)
         ),
         *(
-            RuleGroup(name=f"burn-{window.name}", interval=window.interval, rules=_rates(slos, window))
+            RuleGroup(name=f"burn-{window.name}", interval=_burn_interval(window), rules=_rates(slos, window))
             for window in spans
         ),
         RuleGroup(name="budget", interval=spans[-1].interval, rules=(_budget_left(spans[-1]), _exhaustion(slos))),
         RuleGroup(name="now", interval=windows.AT_ONCE, rules=tuple(map(_good_now, COUNTED))),
     )
+
+
+def _burn_interval(window: Window) -> timedelta:
+    """Follow short windows, which pages wait for, at once."""
+    return windows.SOON if window in windows.SHORT else window.interval
 
 
 def _rates(slos: Slos, window: Window) -> tuple[RecordingRule, ...]:

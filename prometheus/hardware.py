@@ -4,6 +4,8 @@ In: the catalogue. Out: `Recorded` series by name, and the rules that record the
 of its own, `CLAIMS`; every exporter that reads the same fleet.yml shows it, so it is recorded once.
 """
 
+from datetime import timedelta
+
 from exporter.catalogue import (
     GENERATION_TOKENS,
     GPU,
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 ON_CARD = (GPU, PARTITION)
+_INTERVAL = timedelta(seconds=30)
 
 CLAIMS = Recorded(
     name="replica_gpu:llm_gpu_claims:max",
@@ -68,7 +71,7 @@ TOKENS_PER_JOULE = Recorded(
 
 def groups() -> tuple[RuleGroup, ...]:
     """Build the rules."""
-    return (RuleGroup(name="hardware", interval=TILE.interval, rules=_rules()),)
+    return (RuleGroup(name="hardware", interval=_INTERVAL, rules=_rules()),)
 
 
 def _rules() -> tuple[RecordingRule, ...]:

@@ -48,6 +48,7 @@ __all__ = [
     "PREFIX_CACHE_HIT_RATIO",
     "PREFIX_CACHE_QUERY_RATE",
     "PROMPT_TOKEN_RATE",
+    "READY_CHANGES",
     "REJECTED_RATE",
     "REPLICAS",
     "REPLICAS_BY_STATE",
@@ -73,6 +74,7 @@ _SLOWLY = timedelta(minutes=2)
 
 _MINUTELY = timedelta(minutes=1)
 _LOAD_INTERVAL = timedelta(seconds=20)
+_WORK_INTERVAL = timedelta(seconds=30)
 
 
 def _model(name: str, text: str) -> Recorded:
@@ -84,6 +86,10 @@ REPLICAS_BY_STATE = Recorded(
 )
 REPLICAS_READY = _model("llm_replicas_ready:count", "Replicas of a model that are ready.")
 REPLICAS = _model("llm_replicas:count", "Replicas of a model, whatever their state.")
+READY_CHANGES = _model(
+    "llm_replicas_ready:changes5m",
+    "Times that a replica of a model began or ceased to be ready, over 5m, of the least steady.",
+)
 RUNNING = _model("llm_requests_running:sum", "Requests being prefilled or decoded now.")
 WAITING = _model("llm_requests_waiting:sum", "Requests in the engines' queues now.")
 KV_CACHE_MEAN = _model("llm_kv_cache_usage_ratio:avg", "Mean share of the KV cache held by running requests, 0 to 1.")
@@ -149,9 +155,9 @@ def groups() -> tuple[RuleGroup, ...]:
     """Build the rules that boards rely on."""
     return (
         RuleGroup(name="load", interval=INTERVAL, rules=_pools()),
-        RuleGroup(name="load-states", interval=_LOAD_INTERVAL, rules=(_by_state(),)),
+        RuleGroup(name="load-states", interval=_WORK_INTERVAL, rules=(_by_state(), _turns())),
         RuleGroup(name="load-requests", interval=_LOAD_INTERVAL, rules=_load()),
-        RuleGroup(name="work", interval=TILE.interval, rules=_work()),
+        RuleGroup(name="work", interval=_WORK_INTERVAL, rules=_work()),
         RuleGroup(name="latency-goodput", interval=TILE.interval, rules=_goodput()),
         RuleGroup(name="work-prefix-cache", interval=_MINUTELY, rules=_prefix_cache()),
         RuleGroup(name="latency", interval=_SLOWLY, rules=_latency()),
@@ -172,6 +178,11 @@ def _pools() -> tuple[RecordingRule, ...]:
 
 def _by_state() -> RecordingRule:
     return RecordingRule(recorded=REPLICAS_BY_STATE, expr=_each_replica().aggregate("sum", MODEL, STATE))
+
+
+def _turns() -> RecordingRule:
+    ready = select(REPLICA_STATE, Matcher.equal(STATE, "ready"))
+    return RecordingRule(recorded=READY_CHANGES, expr=ready.changes(TILE.span).aggregate("max", MODEL))
 
 
 def _each_replica(*matchers: Matcher) -> Expr:
