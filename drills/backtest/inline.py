@@ -65,6 +65,7 @@ class Question:
 class _Recording:
     expr: str
     constant: Mapping[str, str]
+    group: str
     interval: float
 
 
@@ -82,8 +83,14 @@ class Rules:
                 if "alert" in rule:
                     self._alerts.append((rule, interval))
                 else:
-                    found = _Recording(expr=rule["expr"], constant=rule.get("labels", {}), interval=interval)
-                    self._recorded.setdefault(rule["record"], []).append(found)
+                    self._recorded.setdefault(rule["record"], []).append(
+                        _Recording(
+                            expr=rule["expr"],
+                            constant=rule.get("labels", {}),
+                            group=group["name"],
+                            interval=interval,
+                        )
+                    )
 
     @property
     def means(self) -> frozenset[str]:
@@ -135,11 +142,15 @@ class Rules:
             text = f'label_replace({text}, "{label}", "{value}", "", "")'
         return text if rule.constant else f"({text})"
 
-    def _lag(self, expr: str) -> float:
-        """Return the longest chain of intervals behind an expression, in seconds; a mean over weeks is never late."""
+    def _lag(self, expr: str, group: str = "") -> float:
+        """Return the longest chain of intervals behind an expression, in seconds; a mean over weeks is never late.
+
+        Rules of one group are evaluated one after the other and do not wait.
+        """
         names = [name for found in _RECORDED.finditer(expr) if (name := found["name"]) and not _MEAN.search(name)]
         rules = [rule for name in names for rule in self._recorded[name]]
-        return max((rule.interval + self._lag(rule.expr) for rule in rules), default=0.0)
+        waits = ((0.0 if rule.group == group else rule.interval) + self._lag(rule.expr, rule.group) for rule in rules)
+        return max(waits, default=0.0)
 
 
 def _sides(expr: str) -> list[str]:

@@ -63,7 +63,12 @@ def test_without_anything_kept_only_scraped_series_are_left() -> None:
 
 def test_delays_add_up_along_the_longest_chain() -> None:
     assert question("Now").branches[0].lag == 10 + 30 + 10
-    assert [branch.lag for branch in question("Either").branches] == [20, 30]
+    assert [branch.lag for branch in question("Either").branches] == [20, 20]
+
+
+def test_rules_of_one_group_do_not_wait_for_each_other() -> None:
+    (branch,) = Rules([RULES], frozenset()).branches("model:good:rate2h", 10, whole=True)
+    assert branch.lag == 20
 
 
 def test_an_alert_is_taken_apart_at_its_outermost_or_only() -> None:

@@ -1,0 +1,47 @@
+"""How often rules are evaluated: seldom enough to be cheap, often enough for what waits for them."""
+
+from datetime import timedelta
+
+import pytest
+import yaml
+
+from alerts.catalogue import GROUPS
+from alerts.model import Severity
+from drills.backtest.inline import Rules, seconds
+from tests.prometheus.fleets import rule_files
+
+LOOKBACK = 300
+"""Seconds after which Prometheus takes a series without samples for gone."""
+
+FILES = tuple(rule_files().values())
+
+
+def test_no_recorded_series_blinks_when_an_evaluation_is_left_out() -> None:
+    groups = [group for text in FILES for group in yaml.safe_load(text)["groups"]]
+    assert all(2 * seconds(group["interval"]) < LOOKBACK for group in groups)
+
+
+@pytest.mark.parametrize(("alert", "lag"), [("LLMGoodputCollapse", 30), ("LLMReplicaStuck", 15)])
+def test_a_page_waits_for_rules_no_longer_than_its_promise_says(alert: str, lag: float) -> None:
+    questions = [each for each in Rules(FILES, frozenset()).questions([alert]) if each.severity == "page"]
+    assert max(branch.lag for each in questions for branch in each.branches) <= lag
+
+
+def test_a_budget_that_pages_within_the_hour_waits_less_than_three_minutes_for_rules() -> None:
+    rules = Rules(FILES, frozenset())
+    (side,) = rules.branches('model:llm_slo_burn:rate1h{slo="ttft"} > 1', seconds("10s"), whole=True)
+    assert side.lag <= 180
+
+
+def test_an_alert_that_only_brings_tickets_does_not_cost_what_a_page_beside_it_does() -> None:
+    for group in GROUPS:
+        for alert in group.alerts:
+            if alert.every:
+                assert Severity.PAGE not in alert.severities
+                assert alert.every > group.interval
+
+
+def test_alerts_of_one_subject_are_groups_by_interval() -> None:
+    (replicas,) = (group for group in GROUPS if group.name == "replicas")
+    names = {interval: [alert.name for alert in alerts] for interval, alerts in replicas.by_interval().items()}
+    assert names == {timedelta(seconds=5): ["LLMModelDown"], timedelta(minutes=1): ["LLMReplicaDown"]}
