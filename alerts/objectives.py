@@ -94,7 +94,7 @@ def groups(slos: Slos) -> tuple[RuleGroup, ...]:
 
 def _burn_interval(window: Window) -> timedelta:
     """Follow short windows, which pages wait for, at once."""
-    return windows.SOON if window in windows.SHORT else window.interval
+    return windows.AT_ONCE if window in windows.SHORT else window.interval
 
 
 def _rates(slos: Slos, window: Window) -> tuple[RecordingRule, ...]:

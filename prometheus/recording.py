@@ -52,6 +52,7 @@ __all__ = [
     "REJECTED_RATE",
     "REPLICAS",
     "REPLICAS_BY_STATE",
+    "REPLICAS_IN_ORDER",
     "REPLICAS_READY",
     "REPLICA_ITL_MEAN",
     "REPLICA_TTFT_MEAN",
@@ -86,6 +87,7 @@ REPLICAS_BY_STATE = Recorded(
 )
 REPLICAS_READY = _model("llm_replicas_ready:count", "Replicas of a model that are ready.")
 REPLICAS = _model("llm_replicas:count", "Replicas of a model, whatever their state.")
+REPLICAS_IN_ORDER = _model("llm_replicas_in_order:count", "Replicas of a model that are ready, or sleep on purpose.")
 READY_CHANGES = _model(
     "llm_replicas_ready:changes5m",
     "Times that a replica of a model began or ceased to be ready, over 5m, of the least steady.",
@@ -155,7 +157,7 @@ def groups() -> tuple[RuleGroup, ...]:
     """Build the rules that boards rely on."""
     return (
         RuleGroup(name="load", interval=INTERVAL, rules=_pools()),
-        RuleGroup(name="load-states", interval=_WORK_INTERVAL, rules=(_by_state(), _turns())),
+        RuleGroup(name="load-states", interval=_WORK_INTERVAL, rules=(_by_state(),)),
         RuleGroup(name="load-requests", interval=_LOAD_INTERVAL, rules=_load()),
         RuleGroup(name="work", interval=_WORK_INTERVAL, rules=_work()),
         RuleGroup(name="latency-goodput", interval=TILE.interval, rules=_goodput()),
@@ -168,11 +170,14 @@ def groups() -> tuple[RuleGroup, ...]:
 
 
 def _pools() -> tuple[RecordingRule, ...]:
-    """Count replicas by one of their states: of the others each replica has a series too, and pages cannot wait."""
+    """Count replicas without reading all of their states: pages cannot wait for those."""
     ready = _each_replica(Matcher.equal(STATE, "ready"))
+    in_order = _each_replica(Matcher.among(STATE, ("ready", "sleeping")))
     return (
         RecordingRule(recorded=REPLICAS_READY, expr=ready.aggregate("sum", MODEL)),
         RecordingRule(recorded=REPLICAS, expr=ready.aggregate("count", MODEL)),
+        RecordingRule(recorded=REPLICAS_IN_ORDER, expr=in_order.aggregate("sum", MODEL)),
+        _turns(),
     )
 
 

@@ -15,7 +15,6 @@ __all__ = [
     "RECENT",
     "REPLICA",
     "SHORT",
-    "SOON",
     "TILE",
     "TimeScale",
     "Window",
@@ -37,9 +36,6 @@ INTERVAL = timedelta(seconds=10)
 
 AT_ONCE = timedelta(seconds=5)
 """For rules that wait for others: they read few recorded series, so asking often costs little and pages come sooner."""
-
-SOON = timedelta(seconds=15)
-"""The same for rules of which there are many."""
 
 FASTEST = 60
 """The largest time scale that commands take: beyond it scrapes come faster than the parts answer."""
@@ -105,14 +101,14 @@ RECENT = Window(span=timedelta(minutes=1))
 NOW = Window(span=timedelta(minutes=2), interval=timedelta(seconds=20))
 """What users feel at the moment, for whoever cannot wait for a budget to burn."""
 
-TILE = Window(span=timedelta(minutes=5), interval=timedelta(minutes=1))
+TILE = Window(span=timedelta(minutes=5), interval=timedelta(seconds=40))
 REPLICA = Window(span=TILE.span, interval=timedelta(minutes=2))
 """The one window recorded per replica, for drill-down."""
 
 SHORT = (
     TILE,
     Window(span=timedelta(minutes=30), interval=timedelta(minutes=2)),
-    Window(span=timedelta(hours=1), interval=timedelta(minutes=2)),
+    Window(span=timedelta(hours=1), interval=timedelta(seconds=40)),
 )
 LONG = (
     Window(span=timedelta(hours=2), interval=timedelta(seconds=30), tiled=True),

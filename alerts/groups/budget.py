@@ -12,7 +12,7 @@ from exporter.fleet import Fleet
 from exporter.objectives import LatencyObjective, Objectives, RatioObjective, Slos
 from prometheus.indicators import AVAILABILITY, GOODPUT, ITL_INDICATOR, TTFT_INDICATOR, Indicator
 from prometheus.promql import Matcher, number_text
-from prometheus.windows import TILE, duration_text
+from prometheus.windows import AT_ONCE, TILE, duration_text
 
 __all__ = ["GROUP"]
 
@@ -81,6 +81,7 @@ _NAMES = {
 
 GROUP = AlertGroup(
     name="budget",
+    interval=AT_ONCE,
     alerts=(
         _budget_alert(
             _NAMES[TTFT_INDICATOR.slo],

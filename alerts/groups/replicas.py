@@ -19,7 +19,7 @@ from exporter.catalogue import MODEL, REPLICA, REPLICA_STATE, STATE
 from exporter.fleet import Fleet
 from prometheus.partition import partition
 from prometheus.promql import Expr, Matcher, Seconds
-from prometheus.recording import READY_CHANGES, REPLICAS, REPLICAS_BY_STATE, REPLICAS_READY
+from prometheus.recording import READY_CHANGES, REPLICAS, REPLICAS_BY_STATE, REPLICAS_IN_ORDER, REPLICAS_READY
 from prometheus.series import select
 from prometheus.windows import INTERVAL
 
@@ -73,8 +73,12 @@ def _may_be_missed(fleet: Fleet) -> Expr:
 
 def _never_stays(known: tuple[Matcher, ...]) -> Expr:
     """Find models that come and go, ready for less than half of the time: an outage comes once and goes once."""
-    serving = REPLICAS_BY_STATE.select(Matcher.among(STATE, ("ready", "sleeping")), *known).aggregate("sum", MODEL)
-    share = serving.call("clamp_max", 1).over_time("avg", _RECENTLY, step=INTERVAL).compare("<", _MOSTLY)
+    share = (
+        REPLICAS_IN_ORDER.select(*known)
+        .call("clamp_max", 1)
+        .over_time("avg", _RECENTLY, step=INTERVAL)
+        .compare("<", _MOSTLY)
+    )
     return share.intersect(READY_CHANGES.select().compare(">=", _TWICE))
 
 
