@@ -36,6 +36,7 @@ __all__ = [
 
 ON_CARD = (GPU, PARTITION)
 _INTERVAL = timedelta(seconds=30)
+_SEEN = timedelta(minutes=1)
 
 CLAIMS = Recorded(
     name="replica_gpu:llm_gpu_claims:max",
@@ -91,9 +92,12 @@ def _rules() -> tuple[RecordingRule, ...]:
 
 
 def _claims() -> Expr:
-    """Record each claim once. An exporter that has not learned the model of a replica leaves it to one that has."""
+    """Record each claim once. An exporter that has not learned the model of a replica leaves it to one that has.
+
+    A scrape that is lost takes no claim away, or trouble with a card would be nobody's for a moment.
+    """
     known, unknown = (
-        select(REPLICA_GPU_INFO, matcher).aggregate("max", *CLAIMS.labels)
+        select(REPLICA_GPU_INFO, matcher).over_time("last", _SEEN).aggregate("max", *CLAIMS.labels)
         for matcher in (Matcher.unequal(MODEL, ""), Matcher.equal(MODEL, ""))
     )
     return known.union(unknown.without(known, on=(REPLICA, *ON_CARD)))

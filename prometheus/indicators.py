@@ -17,6 +17,7 @@ from exporter.buckets import layouts
 from exporter.catalogue import (
     MODEL,
     OUTCOME,
+    RANK,
     REPLICA,
     REQUESTS_FINISHED,
     REQUESTS_REJECTED,
@@ -43,6 +44,7 @@ __all__ = [
     "groups",
 ]
 
+_SERIES = (MODEL, REPLICA, RANK)
 _ANSWERED = ("stop", "length", "other")
 _FAILED = "error"
 
@@ -81,19 +83,22 @@ class Indicator:
 
 def _within(metric: Metric, objective: Callable[[Objectives], LatencyObjective]) -> Events:
     def build(slos: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
-        layout = layouts(slos)[metric.name]
         first, *others = (
-            within(metric, part.value.total_seconds(), layout, *part.matchers).rate(window).aggregate("sum", *by)
-            for part in partition(slos, lambda objectives: objective(objectives).threshold)
+            bucket.rate(window).without(new, on=_SERIES).aggregate("sum", *by)
+            for bucket, _, new in _judged(metric, objective, slos, window)
         )
         return first.union(*others)
 
     return build
 
 
-def _observed(metric: Metric) -> Events:
-    def build(_: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
-        return events(metric).rate(window).aggregate("sum", *by)
+def _observed(metric: Metric, objective: Callable[[Objectives], LatencyObjective]) -> Events:
+    def build(slos: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
+        first, *others = (
+            observed.rate(window).without(new, on=_SERIES).aggregate("sum", *by)
+            for _, observed, new in _judged(metric, objective, slos, window)
+        )
+        return first.union(*others)
 
     return build
 
@@ -128,6 +133,20 @@ def _outcomes(window: Window, by: tuple[Label, ...]) -> tuple[Expr, Expr, Expr]:
     return finished, broken_off, select(REQUESTS_REJECTED).rate(window)
 
 
+def _judged(
+    metric: Metric, objective: Callable[[Objectives], LatencyObjective], slos: Slos, window: Window
+) -> Iterator[tuple[Expr, Expr, Expr]]:
+    """Answer buckets and counts of the models that share a threshold, and what cannot be judged over the window yet.
+
+    Where the threshold is a new one, its bucket is younger than its histogram: what came before would count as missed.
+    """
+    layout = layouts(slos)[metric.name]
+    for part in partition(slos, lambda objectives: objective(objectives).threshold):
+        bucket = within(metric, part.value.total_seconds(), layout, *part.matchers)
+        observed = events(metric, *part.matchers)
+        yield bucket, observed, observed.before(window.span).without(bucket.before(window.span), on=_SERIES)
+
+
 def _answered(_: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
     """Count requests that got an answer. Failures add nothing, but where they alone are known this is 0, not absent."""
     answered, *failures = _outcomes(window, by)
@@ -148,14 +167,14 @@ TTFT_INDICATOR = Indicator(
     title="Time to first token",
     objective=lambda objectives: objectives.ttft.objective,
     good_events=_within(TTFT, lambda objectives: objectives.ttft),
-    total_events=_observed(TTFT),
+    total_events=_observed(TTFT, lambda objectives: objectives.ttft),
 )
 ITL_INDICATOR = Indicator(
     slo="itl",
     title="Inter-token latency",
     objective=lambda objectives: objectives.itl.objective,
     good_events=_within(TPOT, lambda objectives: objectives.itl),
-    total_events=_observed(TPOT),
+    total_events=_observed(TPOT, lambda objectives: objectives.itl),
 )
 AVAILABILITY = Indicator(
     slo="availability",

@@ -178,6 +178,10 @@ class Expr:
         self._refuse_counter("predict_linear()")
         return replace(self, parts=("predict_linear(", *self.parts, "[", span, "], ", Seconds(span=ahead), ")"))
 
+    def before(self, span: timedelta) -> "Expr":
+        """Select the series that there were so long ago."""
+        return replace(self, parts=(*self.parts, " offset ", span))
+
     def absent(self, span: timedelta) -> "Expr":
         """Answer 1 without labels if there was no sample within the span, else nothing."""
         return Expr(parts=("max(absent_over_time(", *self.parts, "[", span, "]))"))

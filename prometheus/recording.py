@@ -16,6 +16,7 @@ from exporter.catalogue import (
     PREFIX_CACHE_HITS,
     PREFIX_CACHE_QUERIES,
     PROMPT_TOKENS,
+    RANK,
     REPLICA,
     REPLICA_STATE,
     REQUESTS_FINISHED,
@@ -76,6 +77,8 @@ _SLOWLY = timedelta(minutes=2)
 _MINUTELY = timedelta(minutes=1)
 _LOAD_INTERVAL = timedelta(seconds=20)
 _WORK_INTERVAL = timedelta(seconds=30)
+_SEEN = INTERVAL * 3
+"""Three scrapes."""
 
 
 def _model(name: str, text: str) -> Recorded:
@@ -197,11 +200,16 @@ def _each_replica(*matchers: Matcher) -> Expr:
 
 def _load() -> tuple[RecordingRule, ...]:
     return (
-        RecordingRule(recorded=RUNNING, expr=select(REQUESTS_RUNNING).aggregate("sum", MODEL)),
-        RecordingRule(recorded=WAITING, expr=select(REQUESTS_WAITING).aggregate("sum", MODEL)),
+        RecordingRule(recorded=RUNNING, expr=_held(REQUESTS_RUNNING)),
+        RecordingRule(recorded=WAITING, expr=_held(REQUESTS_WAITING)),
         RecordingRule(recorded=KV_CACHE_MEAN, expr=select(KV_CACHE_USAGE).aggregate("avg", MODEL)),
         RecordingRule(recorded=KV_CACHE_MAX, expr=select(KV_CACHE_USAGE).aggregate("max", MODEL)),
     )
+
+
+def _held(metric: Metric) -> Expr:
+    """Sum what each rank held at its last scrape, so that a scrape that is lost does not look like a short queue."""
+    return select(metric).over_time("last", _SEEN).aggregate("max", MODEL, REPLICA, RANK).aggregate("sum", MODEL)
 
 
 def _means() -> tuple[RecordingRule, ...]:
@@ -221,11 +229,13 @@ def _mean(metric: Metric) -> Expr:
 
 def _aborted() -> RecordingRule:
     """Count what nobody counts: vLLM forgets a request whose client is gone, after it has observed its first token."""
-    ended = FINISHED_RATE.select().over_time("avg", _HALF_HOUR.span)
-    begun = TTFT_INDICATOR.total(TILE).select().over_time("avg", _HALF_HOUR.span)
-    vanished = (begun - ended.aggregate("sum", MODEL)).call("clamp_min", 0)
-    booked = FINISHED_RATE.select(Matcher.equal(OUTCOME, "abort")).over_time("avg", _HALF_HOUR.span)
-    return RecordingRule(recorded=ABORTED_RATE, expr=(vanished + booked.aggregate("sum", MODEL)).union(vanished))
+    ended, aborted = (
+        select(REQUESTS_FINISHED, *matchers).rate(_HALF_HOUR).aggregate("sum", MODEL)
+        for matchers in ((), (Matcher.equal(OUTCOME, "abort"),))
+    )
+    # Over the same window as what ended: rates over other ones lose other requests with a lost scrape.
+    vanished = (events(TTFT).rate(_HALF_HOUR).aggregate("sum", MODEL) - ended).call("clamp_min", 0)
+    return RecordingRule(recorded=ABORTED_RATE, expr=(vanished + aborted).union(vanished))
 
 
 def _busy_hours() -> RecordingRule:

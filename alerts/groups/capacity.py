@@ -25,7 +25,7 @@ def _full_in_a_week(fleet: Fleet) -> Expr:
         for part in partition(fleet.thresholds, lambda of: of.forecast)
     )
     full = first.union(*others)
-    rises = (full - KV_CACHE_BUSY.select()).compare(">", 0)
+    rises = (KV_CACHE_BUSY.select().forecast(_WEEK, _WEEK) - KV_CACHE_BUSY.select()).compare(">", 0)
     return full.intersect(known, rises)
 
 

@@ -59,7 +59,8 @@ def _blind(_: Fleet) -> Expr:
     exporter, replicas = (
         (1 - _up(job).over_time("avg", _SEEN).aggregate("avg")).compare(">", _MOST) for job in ("exporter", "replicas")
     )
-    gone = _up("exporter").absent(_SEEN).intersect(_up("prometheus").aggregate("max").compare("==", 1))
+    itself = _up("prometheus").over_time("max", _SEEN).aggregate("max")
+    gone = _up("exporter").absent(_SEEN).intersect(itself.compare("==", 1))
     return exporter.union(replicas.without(_enough_answer()), gone, _nobody_left())
 
 
@@ -88,6 +89,11 @@ def _up(job: str) -> Expr:
     return select(UP, Matcher.equal(JOB, job))
 
 
+def _last(metric: Metric) -> Expr:
+    """Answer what the last scrapes knew, so that a lost one does not begin the delay of an alert anew."""
+    return select(metric).over_time("last", _MINUTE)
+
+
 def _count(span: timedelta, *metrics: Metric) -> Expr:
     """Count the events of all metrics within the span."""
     first, *others = (select(metric).rate(Window(span=span)).aggregate("sum") for metric in metrics)
@@ -109,7 +115,7 @@ def _notifications_failing(_: Fleet) -> Expr:
 def _alertmanager_missing(_: Fleet) -> Expr:
     """Find Alertmanagers that do not answer; none at all is nobody to tell, which the heartbeat's end tells."""
     seen = _up("alertmanager").over_time("max", timedelta(minutes=2)).aggregate("max", INSTANCE)
-    return seen.compare("==", 0).union(select(ALERTMANAGERS).aggregate("max").compare("<", 1))
+    return seen.compare("==", 0).union(_last(ALERTMANAGERS).aggregate("max").compare("<", 1))
 
 
 def _scrape_slow(_: Fleet) -> Expr:
@@ -139,7 +145,7 @@ GROUP = AlertGroup(
             rules=(
                 AlertRule(
                     severity=Severity.TICKET,
-                    expression=lambda _: select(FLEET_RELOAD_SUCCESS).aggregate("min").compare("==", 0),
+                    expression=lambda _: _last(FLEET_RELOAD_SUCCESS).aggregate("min").compare("==", 0),
                     delay=timedelta(minutes=2),
                 ),
             ),

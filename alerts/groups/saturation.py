@@ -40,6 +40,7 @@ from prometheus.windows import SHORT, TILE
 
 __all__ = ["GROUP"]
 
+_SEEN = timedelta(minutes=1)
 _LATELY = timedelta(minutes=10)
 _HALF_HOUR = SHORT[1].span
 _DAY = timedelta(days=1)
@@ -61,7 +62,7 @@ def _per_part(setting: Callable[[Thresholds], Decimal | int], condition: Conditi
 
 def _queue(limit: int, *matchers: Matcher) -> Expr:
     """Find queues that were never shorter than the limit for minutes, in models that go on giving tokens."""
-    ready = REPLICAS_READY.select(*matchers).compare(">", 0)
+    ready = REPLICAS_READY.select(*matchers).over_time("max", _SEEN).compare(">", 0)
     shortest = WAITING.select(*matchers).over_time("min", _LATELY) / ready
     return shortest.compare(">", limit).intersect(GENERATION_TOKEN_RATE.select().compare(">", 0))
 

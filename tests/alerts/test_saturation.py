@@ -169,7 +169,8 @@ REJECTIONS = [
 
 
 def first_tokens(*phases: tuple[int, float | None]) -> dict[str, str]:
-    return counter("llm_time_to_first_token_seconds_count", *phases)
+    within = counter("llm_time_to_first_token_seconds_bucket", *phases, more=',le="2.0"')
+    return within | counter("llm_time_to_first_token_seconds_count", *phases)
 
 
 ABORTS = [
