@@ -40,6 +40,14 @@ class Case:
         return self.paged is not None and (deadline is None or start + self.paged <= deadline)
 
     @property
+    def after(self) -> float | None:
+        """Seconds from when the page was due to when it came, negative if sooner; None if no budget made it due."""
+        due = self.verdict.reached
+        if due is None:
+            return None
+        return float("inf") if self.paged is None else self.verdict.incident.start + self.paged - due
+
+    @property
     def spent(self) -> float:
         """The share of the budget that suffers most, spent until the page; all of it if there was none."""
         incident = self.verdict.incident
@@ -101,6 +109,11 @@ class Score:
         """Summarise the minutes from an incident's start to its page."""
         chosen = [case for case in self.cases if belongs(case.verdict)]
         return Spread.of([float("inf") if case.paged is None else case.paged / 60 for case in chosen])
+
+    @property
+    def after(self) -> Spread:
+        """Summarise the minutes from when enough was spent to the page, of incidents that must page."""
+        return Spread.of([case.after / 60 for case in self.must_page if case.after is not None])
 
     @property
     def spent(self) -> Spread:

@@ -49,6 +49,7 @@ def _rows(score: Score) -> Iterable[tuple[str, str]]:
     yield "  a month without cause", f"{len(score.baseless) / score.months:.2f}"
     yield "  in a quiet week", f"{score.quiet_pages / score.quiet_weeks:.3f}"
     yield "minutes to page, median / worst", _spread(_must_page(score))
+    yield "  since enough was spent", _spread(score.after)
     yield f"  model down ({_down(score).count})", _spread(_down(score))
     yield f"  every request bad ({_everything_bad(score).count})", _spread(_everything_bad(score))
     yield "budget spent until the page", _spread(score.spent, "{:.1%}")
@@ -124,6 +125,7 @@ def document(scores: Iterable[Score], misses: Sequence[str]) -> Mapping[str, Any
                 "precision": score.precision,
                 "pages_per_quiet_week": score.quiet_pages / score.quiet_weeks,
                 "minutes_to_page": _plain(_must_page(score)),
+                "minutes_to_page_since_enough_was_spent": _plain(score.after),
                 "minutes_to_page_model_down": _plain(_down(score)),
                 "minutes_to_page_every_request_bad": _plain(_everything_bad(score)),
                 "budget_spent_until_page": _plain(score.spent),

@@ -90,6 +90,12 @@ class Verdict:
         """Whether a page is right."""
         return self.must_page or self.collapse
 
+    @property
+    def reached(self) -> float | None:
+        """When so much of a budget was first spent that somebody has to be paged; None if that never happens."""
+        found = (spent.reached(*page) for spent in self.spent.values() for page in _PAGES)
+        return min((moment for moment in found if moment is not None), default=None)
+
     def worst(self, moment: float) -> float:
         """Return what was spent by a moment, of the budget that suffers most."""
         return max((spent.until(moment) for spent in self.spent.values()), default=0.0)

@@ -109,6 +109,12 @@ def test_a_budget_of_half_a_percent_is_guarded(promtools: Tool, tmp_path: Path) 
             pages("379m"),
             does_not_page("420m"),
         ),
+        case(
+            "what was promised wakes nobody after trouble that six hours remember",
+            traffic((6 * HOUR, 1000, 0), (20 * MINUTE, 0, 1000), (2 * HOUR, 995, 5)),
+            pages("379m"),
+            does_not_page("470m"),
+        ),
     ]
     run(promtools, tmp_path, Rules(fleet=fleet("0.995"), stages=STAGES, evaluate="2m"), cases)
 

@@ -39,6 +39,14 @@ def judged(*found: Fired, what: Verdict | None = None) -> Score:
 
 
 @pytest.mark.parametrize(
+    ("found", "minutes"), [([fired(1205)], 0), ([fired(905)], -5), ([fired(1805)], 10), ([], float("inf"))]
+)
+def test_a_page_about_slow_trouble_is_not_slow_if_little_was_spent_before(found: list[Fired], minutes: float) -> None:
+    """Two percent are spent after 1210 s; the message leaves 5 s after the alert."""
+    assert judged(*found).after.worst == pytest.approx(minutes)
+
+
+@pytest.mark.parametrize(
     ("claim", "found", "late", "silent", "baseless"),
     [
         ("a page in time", [fired(300)], 0, 0, 0),
