@@ -32,6 +32,7 @@ MOST_LINES = 50_000
 """Sixteen ranks of vLLM have 10,000; memory, and the time that others wait for it to be tidied, grow with the lines."""
 _CRLF = re.compile(r"\r+\n")  # more than one \r where a page was converted twice
 _NO_WORD = frozenset("\t{")
+"""A line that begins as a known one and ends in more than a word is another line for the grammar."""
 _POINTERS = 16  # bytes that a layout takes for each line
 
 
@@ -148,35 +149,34 @@ class Parser:
 
     def _parsed(self, lines: list[str], page_format: _Format) -> Page:
         known = page_format.known(lines)
-        series, texts, dropped = known or self._read(lines, page_format, page_format.beginnings)
+        series, texts, dropped = known or self._read(lines, page_format)
         values = numbers(texts, "".join(texts))
         if values is not None:
             if known is not None and page_format is self._text:
                 page_format.remember_layout(lines, series)
             return _page(series, values, dropped)
         each = [number(text) for text in texts]
-        if any(value is None and not _NO_WORD.isdisjoint(text) for value, text in zip(each, texts, strict=True)):
-            # A line that begins as a known one and ends in no single word is another line for the grammar.
-            series, texts, dropped = self._read(lines, page_format, {})
+        if known is not None and any(
+            value is None and not _NO_WORD.isdisjoint(text) for value, text in zip(each, texts, strict=True)
+        ):
+            series, texts, dropped = self._read(lines, page_format)
             each = [number(text) for text in texts]
         good = [value is not None for value in each]
         return _page(
             compress(series, good), [value for value in each if value is not None], dropped + good.count(False)
         )
 
-    def _read(
-        self, lines: list[str], page_format: _Format, beginnings: Mapping[str, Series]
-    ) -> tuple[list[Series], list[str], int]:
+    def _read(self, lines: list[str], page_format: _Format) -> tuple[list[Series], list[str], int]:
         """Answer the series of all samples, their values as they are written, and how many samples are unusable."""
         series: list[Series] = []
         texts: list[str] = []
         dropped = 0
-        comments = page_format.comments
+        beginnings, comments = page_format.beginnings, page_format.comments
         skip = 0
         for index, line in enumerate(lines):
             beginning, blank, value = line.rpartition(" ")
             known = beginnings.get(beginning + blank)
-            if known is not None and not skip:
+            if known is not None and not skip and _NO_WORD.isdisjoint(value):
                 series.append(known)
                 texts.append(value)
             elif skip:
