@@ -33,6 +33,8 @@ _OVERHEAD = 2**16
 """Bytes that an engine may send at once beside those of a body: a head, the chunks' lengths, a trailer."""
 _INTERIM = range(100, 200)
 _BUFFER = memoryview(bytearray(2**18))
+_TLS_ALERT = b"\x15\x03"
+_IN_TLS = "TLS is spoken on this port: write https in url"
 
 
 class ExchangeError(Exception):
@@ -40,11 +42,15 @@ class ExchangeError(Exception):
 
 
 class ClosedError(ExchangeError):
-    """The connection ended before the head of a response was complete; `is_unanswered` if nothing of it had come."""
+    """The connection ended before the head of a response was complete; `is_unanswered` if nothing of it had come.
 
-    def __init__(self, *, is_unanswered: bool) -> None:
+    `cause` is what ended it, where that is known.
+    """
+
+    def __init__(self, *, is_unanswered: bool, cause: Exception | None = None) -> None:
         super().__init__()
         self.is_unanswered = is_unanswered
+        self.cause = cause
 
 
 class CutError(ExchangeError):
@@ -146,7 +152,7 @@ class Connection(asyncio.BufferedProtocol):
         except HttpParserError as error:
             self._is_kept = False
             if not self._is_complete:
-                self._fail(MalformedError(str(error)))
+                self._fail(MalformedError(_IN_TLS if _BUFFER[:2] == _TLS_ALERT else str(error)))
                 return
         if self._size > self._limit:
             self._fail(OversizeError)
@@ -175,7 +181,7 @@ class Connection(asyncio.BufferedProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a header; several of one name are one list."""
         if not self._is_headed:
-            key, text = name.decode("latin-1").lower(), value.decode("latin-1").strip()
+            key, text = name.decode("latin-1").strip().lower(), value.decode("latin-1").strip()
             self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
 
     def on_headers_complete(self) -> None:
@@ -218,7 +224,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _end(self, error: Exception | None) -> None:
         if not self._is_headed:
-            self._fail(ClosedError(is_unanswered=not self._overhead))
+            self._fail(ClosedError(is_unanswered=not self._overhead, cause=error))
         elif self._is_framed or error is not None:
             self._fail(CutError)
         else:

@@ -10,6 +10,7 @@ There is no limit to how many are open: each replica has its own, and none waits
 import asyncio
 import ssl
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from aiohappyeyeballs import start_connection
 
@@ -24,11 +25,12 @@ _NEXT_ADDRESS_SECONDS = 0.25
 
 
 class UnreachableError(Exception):
-    """No connection came about."""
+    """No connection came about; `in_handshake` if somebody was reached, and TLS not agreed on."""
 
-    def __init__(self, cause: OSError | RuntimeError) -> None:
+    def __init__(self, cause: OSError | RuntimeError, *, in_handshake: bool = False) -> None:
         super().__init__()
         self.cause = cause
+        self.in_handshake = in_handshake
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +59,9 @@ class Pool:
         kept = self._take(place)
         if kept is not None:
             try:
-                return await self._use(kept, place, request, limit)
+                response = await self._use(kept, place, request, limit)
+                if response.status != HTTPStatus.REQUEST_TIMEOUT:  # it may have been sent before we asked
+                    return response
             except ClosedError as error:
                 if not error.is_unanswered:
                     raise
@@ -94,15 +98,17 @@ class Pool:
         addresses = await self._names.addresses(place.host, place.port)
         try:
             socket = await start_connection(addresses, happy_eyeballs_delay=_NEXT_ADDRESS_SECONDS)
-            try:
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    Connection, sock=socket, ssl=place.trust, server_hostname=_certified(place)
-                )
-            except BaseException:
-                socket.close()
-                raise
         except (OSError, RuntimeError) as error:  # uvloop has some of both
             raise UnreachableError(error) from None
+        try:
+            _, connection = await asyncio.get_running_loop().create_connection(
+                Connection, sock=socket, ssl=place.trust, server_hostname=_certified(place)
+            )
+        except BaseException as error:
+            socket.close()
+            if isinstance(error, OSError | RuntimeError):
+                raise UnreachableError(error, in_handshake=place.trust is not None) from None
+            raise
         return connection
 
     def _close_idle(self) -> None:

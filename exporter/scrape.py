@@ -23,6 +23,7 @@ from exporter.failures import Reason, ScrapeError
 from exporter.names import Names, UnknownNameError
 from exporter.pool import Place, Pool, UnreachableError
 from exporter.secret import Version, version
+from exporter.tls_failure import tls_error
 from exporter.unpack import oversize, unpacked
 
 __all__ = ["Answer", "Origin", "Scraper"]
@@ -35,6 +36,11 @@ _PORTS = {"http": 80, "https": 443}
 _HEADERS = (
     "Accept: text/plain;version=0.0.4;q=1,*/*;q=0.1\r\nAccept-Encoding: identity\r\nUser-Agent: servewatch-exporter\r\n"
 )
+_CLOSES_TOO = {
+    "http": "; a port for https does that too",
+    "https": "; an engine that wants a client certificate does that too",
+}
+_ABOUT_HTTPS = (b"an HTTPS server", b"to HTTPS port", b"an SSL-enabled server port")
 _IN_PATHS = "/%?=&;:@+$,!~*'()[]"
 """What stands in a path as it is; all else that an engine writes into a Location is quoted."""
 _NOT_REACHED = {errno.ECONNREFUSED: Reason.REFUSED, errno.ETIMEDOUT: Reason.TIMEOUT, errno.ECONNRESET: Reason.RESET}
@@ -103,7 +109,7 @@ class Scraper:
                 Reason.TIMEOUT, f"no complete answer from {path} in time: busy, hung or unreachable"
             ) from None
         except ExchangeError as error:
-            raise _unanswered(error, path, limit) from None
+            raise _unanswered(error, path, limit, origin) from None
         except zlib.error:
             raise ScrapeError(Reason.ENCODING, "the body is not what Content-Encoding says") from None
 
@@ -130,7 +136,7 @@ class Scraper:
         except UnknownNameError:
             raise ScrapeError(Reason.DNS, f"the name {place.host!r} cannot be resolved") from None
         except UnreachableError as error:
-            raise _unreachable(error.cause, place) from None
+            raise _unreachable(error, place) from None
 
 
 @lru_cache(maxsize=4096)
@@ -197,7 +203,8 @@ async def _read(response: Response, origin: Origin, path: str, limit: int) -> An
     if response.status != HTTPStatus.OK:
         answered = f"{_bare(path)} answered status {response.status}"
         if response.status not in {401, 403}:
-            raise ScrapeError(Reason.STATUS, answered, status=response.status)
+            hint = ": it wants https, write so in url" if _wants_https(response) else ""
+            raise ScrapeError(Reason.STATUS, f"{answered}{hint}", status=response.status)
         has_key = origin.key is not None
         remedy = "it refuses the key in api_key_file" if has_key else "it needs a key: name its file in api_key_file"
         raise ScrapeError(Reason.AUTH, f"{answered}: {remedy}", status=response.status)
@@ -205,11 +212,19 @@ async def _read(response: Response, origin: Origin, path: str, limit: int) -> An
     return Answer(body=body, content_type=response.headers.get("content-type", ""), framed=response.framed)
 
 
-def _unanswered(error: ExchangeError, path: str, limit: int) -> ScrapeError:
+def _wants_https(response: Response) -> bool:
+    """Tell whether this is what servers of https (Go, nginx, Apache) say in plain HTTP to who speaks that."""
+    return response.status == HTTPStatus.BAD_REQUEST and any(word in response.body for word in _ABOUT_HTTPS)
+
+
+def _unanswered(error: ExchangeError, path: str, limit: int, origin: Origin) -> ScrapeError:
     """Say why a connection gave no response; what the engine sent may hold anything, so we write our own words."""
     match error:
+        case ClosedError(cause=ssl.SSLError() as cause):
+            return tls_error(cause)
         case ClosedError():
-            return ScrapeError(Reason.RESET, f"the connection was closed before {path} was answered")
+            hint = _CLOSES_TOO[origin.url.partition(":")[0]] if error.is_unanswered else ""
+            return ScrapeError(Reason.RESET, f"the connection was closed before {path} was answered{hint}")
         case CutError():
             return ScrapeError(Reason.INCOMPLETE, f"the connection ended in the middle of {path}")
         case OversizeError():
@@ -217,14 +232,14 @@ def _unanswered(error: ExchangeError, path: str, limit: int) -> ScrapeError:
     return ScrapeError(Reason.PARSE, f"{path} was not answered in HTTP: {error}")
 
 
-def _unreachable(error: OSError | RuntimeError, place: Place) -> ScrapeError:
+def _unreachable(error: UnreachableError, place: Place) -> ScrapeError:
     """Say why there is no connection."""
-    match error:
-        case ssl.SSLCertVerificationError():
-            return ScrapeError(Reason.TLS, f"certificate refused: {error}")
-        case ssl.SSLError():
-            return ScrapeError(Reason.TLS, "TLS handshake failed; does the engine speak https on this port?")
-    number = getattr(error, "errno", None) or 0
-    why = os.strerror(number) if number > 0 else type(error).__name__
+    address, cause = f"{place.host}:{place.port}", error.cause
+    if isinstance(cause, ssl.SSLError):
+        return tls_error(cause)
+    if error.in_handshake:
+        return ScrapeError(Reason.RESET, f"{address} closed the connection in the TLS handshake: does it speak https?")
+    number = getattr(cause, "errno", None) or 0
+    why = os.strerror(number) if number > 0 else "its addresses fail, each in another way"
     reason = _NOT_REACHED.get(number, Reason.REFUSED)
-    return ScrapeError(reason, f"no connection to {place.host}:{place.port}: {why}")
+    return ScrapeError(reason, f"no connection to {address}: {why}")

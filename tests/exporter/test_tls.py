@@ -1,15 +1,21 @@
 """https: certificates are checked, a fleet's own authority is trusted where fleet.yml says so."""
 
 import asyncio
+import re
+import socket
 import ssl
+import threading
+import warnings
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import trustme
+import uvloop
 
 from exporter.watch import Outcome
-from tests.exporter.sockets import answer, engine, raw, watching
+from tests.exporter.sockets import Behaviour, answer, engine, raw, watching
 
 NOW = datetime.now(tz=UTC)
 
@@ -59,16 +65,98 @@ def test_an_expired_certificate_is_refused(authority: trustme.CA, ca_file: Path)
     assert "expired" in outcome.sentence
 
 
-def test_an_engine_that_speaks_plain_http_on_the_port_is_no_tls_engine() -> None:
-    async def scenario() -> str:
+async def sentence_and_reason(url: str, ca_file: Path | None = None) -> tuple[str, str]:
+    """Answer what one scrape says, and the reason that it counts."""
+    async with watching(url, ca_file=ca_file) as service:
+        outcome = await service.look(service.watches["r"], 30)
+    [reason] = re.findall(r'scrape_errors_total{reason="([a-z]+)"} 1\.0', outcome.page)
+    return outcome.sentence, reason
+
+
+@pytest.mark.parametrize(
+    ("says", "sentence", "reason"),
+    [
+        (b"HTTP/1.1 400 X\r\n\r\n", "TLS failed: no TLS is spoken on this port: is it one for http?", "tls"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "TLS failed: no TLS is spoken on this port: is it one for http?", "tls"),
+        (b"", "ADDRESS closed the connection in the TLS handshake: does it speak https?", "reset"),
+    ],
+)
+def test_an_engine_that_speaks_no_tls_on_the_port_is_said_so(says: bytes, sentence: str, reason: str) -> None:
+    async def scenario() -> None:
         async def at_once(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await raw(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")(b"", writer)
+            await raw(says)(b"", writer)
 
-        server = await asyncio.start_server(at_once, "127.0.0.1", 0)
-        async with server, watching(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}") as service:
-            return (await service.look(service.watches["r"], 30)).page
+        async with await asyncio.start_server(at_once, "127.0.0.1", 0) as server:
+            address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            expected = (sentence.replace("ADDRESS", address), reason)
+            assert await sentence_and_reason(f"https://{address}") == expected
 
-    assert 'llm_replica_scrape_errors_total{reason="tls"} 1.0' in asyncio.run(scenario())
+    uvloop.run(scenario())
+
+
+def bare(says: bytes) -> Behaviour:
+    """Answer without HTTP."""
+    return raw(b"HTTP/1.0 400 Bad Request\r\n\r\n" + says)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "sentence", "reason"),
+    [
+        (bare(b"Client sent an HTTP request to an HTTPS server.\n"), "it wants https, write so in url", "status"),
+        (bare(b"<center>The plain HTTP request was sent to HTTPS port</center>"), "it wants https", "status"),
+        (raw(b"\x15\x03\x01\x00\x02\x02\x46"), "TLS is spoken on this port: write https in url", "parse"),
+        (raw(b""), "was closed before /metrics was answered; a port for https does that too", "reset"),
+    ],
+)
+def test_a_port_for_https_that_is_asked_in_http_is_said_so(behaviour: Behaviour, sentence: str, reason: str) -> None:
+    async def scenario() -> tuple[str, str]:
+        async with engine(behaviour) as address:
+            return await sentence_and_reason(f"http://{address}")
+
+    said, counted = uvloop.run(scenario())
+    assert sentence in said
+    assert counted == reason
+
+
+def blocking(context: ssl.SSLContext) -> socket.socket:
+    """Listen as OpenSSL alone does, which says why it refuses; asyncio's servers do not."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        connection, _ = listening.accept()
+        with context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False) as secure:
+            with suppress(OSError):
+                secure.do_handshake()
+            secure.shutdown(socket.SHUT_WR)
+            while socket.socket.recv(secure, 4096):  # what is unread would make a reset of the end
+                pass
+
+    threading.Thread(target=serve, daemon=True).start()
+    return listening
+
+
+@pytest.mark.parametrize(
+    ("newest", "verify", "sentence"),
+    [
+        (ssl.TLSVersion.TLSv1_3, ssl.CERT_REQUIRED, "it wants a client certificate, and a scrape has none"),
+        (ssl.TLSVersion.TLSv1_2, ssl.CERT_REQUIRED, "it wants a client certificate, or has old ciphers only"),
+        (ssl.TLSVersion.TLSv1_1, ssl.CERT_NONE, "it speaks no TLS of version 1.2 or later"),
+    ],
+)
+def test_tls_that_is_not_agreed_on_says_what_is_lacking(
+    authority: trustme.CA, ca_file: Path, newest: ssl.TLSVersion, verify: ssl.VerifyMode, sentence: str
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        context.minimum_version = min(newest, ssl.TLSVersion.TLSv1)
+        context.maximum_version = newest
+    authority.configure_trust(context)
+    context.verify_mode = verify
+    with blocking(context) as listening:
+        url = f"https://127.0.0.1:{listening.getsockname()[1]}"
+        assert uvloop.run(sentence_and_reason(url, ca_file)) == (f"TLS failed: {sentence}", "tls")
 
 
 def test_an_authority_is_read_again_when_its_file_changes(tmp_path: Path) -> None:
