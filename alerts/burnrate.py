@@ -13,9 +13,9 @@ which the backtest asked for (`python -m drills backtest`):
 
 - the spend rate is compared, which weighs the burn rate with how busy the window was: a rule speaks if and only if the
   share is spent. It speaks a little `EARLY`, since counters are only seen now and then;
-- the short window only has to tell that the trouble is not over: a quarter of the factor. With more, a burst that
-  spends most of the share would be missed if a tail spends the rest slowly; with less, the few bad requests of a
-  healthy model page for hours after trouble that the long window remembers;
+- the short window only has to tell that the trouble is not over: a quarter of the factor, an eighth within an hour.
+  With more, a burst that spends most of the share would be missed if a tail spends the rest slowly; with less, the few
+  bad requests of a healthy model page for hours after trouble that a window of hours remembers;
 - at most every request can be bad. With a 90 % objective 14.4 would ask for 144 %, so a burn rate of
   `REACHABLE / (1 - objective)` in both windows is enough, whatever was spent: 80 % bad requests over the long window;
 - the factor is at least 1: a budget that is spent no faster than it lasts is in no danger. Nobody is woken before it
@@ -68,18 +68,18 @@ LEAST_PAGED = Decimal(2)
 """The burn rate below which nobody is woken: at this one the budget is gone in half of its window."""
 
 _HUNDREDTH = Decimal("0.01")
-_NOT_OVER = Decimal(1) / 4
 _LEAST_NOT_OVER = Decimal("0.5")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurnRule:
-    """Speak when `share` of the budget is spent within `long`, while it still burns in `short`."""
+    """Speak when `share` of the budget is spent within `long`, while it burns in `short` at a part of the factor."""
 
     severity: Severity
     short: Window
     long: Window
     share: Decimal
+    not_over: Decimal = Decimal(1) / 4
 
 
 _WINDOWS = {window.span: window for window in (*windows.SHORT, *windows.LONG)}
@@ -87,7 +87,7 @@ _5M, _30M, _1H = (_WINDOWS[timedelta(minutes=minutes)] for minutes in (5, 30, 60
 _2H, _6H, _1D, _3D = (_WINDOWS[timedelta(hours=hours)] for hours in (2, 6, 24, 72))
 
 BURN_RULES = (
-    BurnRule(severity=Severity.PAGE, short=_5M, long=_1H, share=Decimal("0.02")),
+    BurnRule(severity=Severity.PAGE, short=_5M, long=_1H, share=Decimal("0.02"), not_over=Decimal(1) / 8),
     BurnRule(severity=Severity.PAGE, short=_30M, long=_6H, share=Decimal("0.05")),
     BurnRule(severity=Severity.TICKET, short=_2H, long=_1D, share=Decimal("0.1")),
     BurnRule(severity=Severity.TICKET, short=_6H, long=_3D, share=Decimal("0.1")),
@@ -117,7 +117,7 @@ def _spent(indicator: Indicator, rule: BurnRule, slo_window: timedelta) -> Expr:
     """Ask whether the share is spent, and the trouble not over."""
     of_slo = Matcher.equal(SLO, indicator.slo)
     wanted = _wanted(rule, slo_window)
-    not_over = _hundredths(max(wanted * _NOT_OVER, _LEAST_NOT_OVER))
+    not_over = _hundredths(max(wanted * rule.not_over, _LEAST_NOT_OVER))
     spent = spend(rule.long).select(of_slo).compare(">", _hundredths(wanted * EARLY))
     return spent.intersect(burn(rule.short).select(of_slo).compare(">", not_over))
 

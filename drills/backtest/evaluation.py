@@ -35,7 +35,7 @@ Progress = Callable[[float], None]
 class Fired:
     """An alert that fired. Times are in seconds since the start of the backtest, the worst delay of rules included.
 
-    `lag` is that delay: how much earlier an evaluation without groups that take turns would have said so.
+    `lag` is that delay: how much later than at once rules may see what was scraped.
     """
 
     alert: str
@@ -164,7 +164,8 @@ def _lines(answers: Iterable[Answer]) -> Iterator[str]:
 
 
 def _fired(question: Question, branch: Branch, active: _Active, moments: Sequence[float]) -> Iterator[Fired]:
-    late = branch.lag - EPOCH
+    # What is scraped at the end of a step is asked for a step later: that wait is in `lag`, and does not count twice.
+    late = branch.lag - STEP - EPOCH
     for slo, present in active.by_slo.items():
         for firing in replay(moments, present, question.delay, question.keep):
             yield Fired(

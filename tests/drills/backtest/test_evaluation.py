@@ -17,7 +17,7 @@ from drills.backtest.page import EPOCH, lines
 from drills.backtest.profiles import DAY, PROFILES
 from drills.backtest.resolution import THIN, Stretch, kept, stretches
 from drills.backtest.run import questions, rules_of
-from drills.backtest.traffic import draw
+from drills.backtest.traffic import STEP, draw
 from tests.prometheus.promtool import Case, Expect, Rules, run, samples
 
 CHAT = PROFILES["chat-8b"]
@@ -146,7 +146,7 @@ def _agrees(tools: Tools, folder: Path, series: dict[str, str], pages: Iterable[
     """Let promtool's rule manager say when each alert begins to fire."""
     first: dict[tuple[str, str], float] = {}
     for page in pages:
-        first.setdefault((page.alert, page.slo), page.firing - page.lag)
+        first.setdefault((page.alert, page.slo), page.firing - page.lag + STEP)
     expect = [
         Expect(at=f"{moment:.0f}s", expr=f"ALERTS{_labels(*alert)}", samples=_firing(*alert) if there else {})
         for alert, begin in first.items()
