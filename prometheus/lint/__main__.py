@@ -53,7 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         files = files or [*rules, *_globbed(_READERS), *own_rules(arguments.fleet)]
         loaded = [file for file in rules if file not in files]
         problems = lint(_read(files), vocabulary(load(arguments.fleet), _read(loaded)))
-    except (FleetError, OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        _say(f"{error.filename}: cannot be read: {error.strerror}; give the path of a file to judge")
+        return 1
+    except (FleetError, UnicodeDecodeError) as error:
         _say(str(error))
         return 1
     for problem in problems:

@@ -26,6 +26,9 @@ _RECORDED = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _IGNORE = re.compile(r"#\s*lint ignore:\s*(?P<check>[\w-]*)\s*(?P<reason>.*)")
 _QUERY = re.compile(r"query\s+\(?(?:printf\s+)?(?:`(?P<raw>[^`]*)`|\"(?P<quoted>(?:\\.|[^\"\\])*)\")")
+_DURATION = re.compile(r"0|(?=.)(?:\d+y)?(?:\d+w)?(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s)?(?:\d+ms)?", re.ASCII)
+_LONGEST = timedelta(microseconds=2**63 // 1000)
+"""Prometheus counts in nanoseconds, in 64 bits."""
 _ARGUMENT = re.compile(r"%(?:\[\d+\])?[qvs]")
 
 Mapping = dict[str, yaml.Node]
@@ -59,7 +62,7 @@ def _rules(group: yaml.Node, names: set[str]) -> list[tuple[yaml.Node, timedelta
         wrong = f"two groups are named {name!r}" if name else "a group has no name"
         raise SourceError(wrong, position=_position(group), fix="give each group of a file its own name")
     names.add(name)
-    interval = _duration(parts["interval"]) if "interval" in parts else INTERVAL
+    interval = (_duration(parts["interval"]) if "interval" in parts else timedelta()) or INTERVAL
     return [(rule, interval) for rule in _items(parts.get("rules"))]
 
 
@@ -71,12 +74,13 @@ def _rule(file: str, text: str, node: yaml.Node, interval: timedelta) -> Iterato
     name = _text(parts[kinds[0]])
     if kinds == ["record"] and not _RECORDED.fullmatch(name):
         raise SourceError(f"{name!r} is no name", position=_position(node), fix="letters, digits, '_' and ':'")
+    delay, _ = (_duration(parts[key]) if key in parts else timedelta() for key in ("for", "keep_firing_for"))
     rule = Rule(
         name=name,
         is_alert=kinds == ["alert"],
         labels=_texts(parts.get("labels")),
         annotations=_texts(parts.get("annotations")),
-        delay=_duration(parts["for"]) if "for" in parts else timedelta(),
+        delay=delay,
         interval=interval,
     )
     ignored = frozenset(_ignored(text, node))
@@ -173,12 +177,12 @@ def _scalar(node: yaml.Node) -> yaml.ScalarNode:
 
 
 def _duration(node: yaml.Node) -> timedelta:
-    try:
-        return promql_parser.parse_duration(_text(node))
-    except ValueError as error:
-        raise SourceError(
-            f"{_text(node)!r} is no duration", position=_position(node), fix="such as 5m or 1h30m"
-        ) from error
+    text = _text(node)
+    if _DURATION.fullmatch(text):
+        duration = promql_parser.parse_duration(text) if text.strip("0ywdhms") else timedelta()
+        if duration <= _LONGEST:
+            return duration
+    raise SourceError(f"{text!r} is no duration", position=_position(node), fix="such as 5m or 1h30m")
 
 
 def _position(node: yaml.Node) -> Position:

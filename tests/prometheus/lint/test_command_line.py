@@ -38,7 +38,11 @@ def test_everything_shipped_is_judged_without_files() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("a.txt", "expected a file ending in .yml"), ("none.yml", "No such file")]
+    ("name", "message"),
+    [
+        ("a.txt", "expected a file ending in .yml"),
+        ("none.yml", "none.yml: cannot be read: No such file or directory; give the path"),
+    ],
 )
 def test_a_file_that_cannot_be_judged_is_named(
     name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from prometheus.lint import lint
 from prometheus.lint.sources import boards, pages, rule_files
 from prometheus.lint.written import SourceError
+from prometheus.windows import INTERVAL
 from running import tools
 from tests.prometheus.lint.test_checks import known
 
@@ -91,6 +93,11 @@ BROKEN = {
     "groups: [{name: a, rules: [{record: a-b, expr: up}]}]": "'a-b' is no name",
     "groups: [{name: a, rules: [{record: a, expr: [up]}]}]": "expected text",
     "groups: [{name: a, rules: [{alert: a, expr: up, for: soon}]}]": "'soon' is no duration",
+    "groups: [{name: a, interval: 60}]": "'60' is no duration",
+    "groups: [{name: a, rules: [{alert: a, expr: up, for: 5}]}]": "'5' is no duration",
+    "groups: [{name: a, rules: [{alert: a, expr: up, keep_firing_for: 5}]}]": "'5' is no duration",
+    "groups: [{name: a, rules: [{alert: a, expr: up, for: 1m1h}]}]": "'1m1h' is no duration",
+    "groups: [{name: a, rules: [{alert: a, expr: up, for: 293y}]}]": "'293y' is no duration",
     "groups: [{name: a, rules: [{alert: a, expr: up, labels: {a-b: c}}]}]": "'a-b' is no name",
     "groups: [{name: a, rules: [{alert: a, expr: up, expr: up}]}]": "key 'expr' is given twice",
 }
@@ -116,6 +123,18 @@ def test_some_promtool_refuses_the_same_files(tmp_path: Path, text: str) -> None
         subprocess.run([each.path, "check", "rules", file], capture_output=True, check=False) for each in promtools
     ]
     assert any(check.returncode for check in checks)
+
+
+@pytest.mark.parametrize("wait", ["0", "0s", "0h0m", "10ms", "1h30m", "292y"])
+def test_a_duration_that_every_promtool_takes_is_taken(tmp_path: Path, wait: str) -> None:
+    file = tmp_path / "own.yml"
+    file.write_text(f"groups: [{{name: a, interval: {wait}, rules: [{{alert: a, expr: up, for: {wait}}}]}}]")
+    for promtool in tools.all_versions("promtool"):
+        subprocess.run([promtool.path, "check", "rules", file], capture_output=True, check=True)
+    [written] = rule_files.read("own.yml", file.read_text())
+    assert written.rule
+    is_zero = not wait.strip("0hms")
+    assert (written.rule.delay == timedelta(), written.rule.interval == INTERVAL) == (is_zero, is_zero)
 
 
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "groups:\n", "groups: []\n", "groups: [{name: a}]\n"])
