@@ -63,6 +63,17 @@ def test_nothing_sticks_out_and_every_state_is_a_word(
     expect(page.locator(".state", has_text="unreachable")).to_be_visible()
 
 
+@pytest.mark.parametrize("runbook", ["LLMGoodputCollapse", "LLMReplicaStuck", "LLMModelDown", "drain", "incidents"])
+def test_a_phone_shows_the_commands_and_pictures_of_a_runbook_whole(
+    browser: Browser, long_names: str, runbook: str
+) -> None:
+    page = opened(browser, f"{long_names}/runbooks/{runbook}", 390)
+    assert page.locator("pre").count() > 0
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page.evaluate("[...document.querySelectorAll('pre')].every(e => e.scrollWidth <= e.clientWidth)")
+    assert page.evaluate("[...document.images].every(e => e.complete && e.naturalWidth > 0)")
+
+
 def test_the_page_refreshes_itself_and_says_when_the_exporter_is_gone(browser: Browser, tmp_path: Path) -> None:
     pages = {"/metrics": capture("vllm-0.32.0/under-load")}
     with served(pages) as engine:
