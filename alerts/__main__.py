@@ -37,6 +37,10 @@ def _answer(arguments: argparse.Namespace) -> str:
         text = arguments.file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise FleetError(f"{arguments.file}: expected UTF-8 text: {error}") from error
+    except OSError as error:
+        raise FleetError(
+            f"{arguments.file}: cannot be read: {error.strerror}; give a file of OpenSLO documents"
+        ) from None
     return documents.write([{"slos": imported.section(text, arguments.file.name)}])
 
 
@@ -44,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     try:
         sys.stdout.write(_answer(_arguments(argv)))
-    except (FleetError, OSError) as error:
+    except FleetError as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0

@@ -248,7 +248,7 @@ def _shown(value: Any) -> str:  # noqa: ANN401 - any YAML value
     """Print a value for a message, short enough for one line, and without what stands before @ in an address."""
     if value is None:
         return "nothing"
-    if isinstance(value, date):
+    if isinstance(value, date | Decimal):
         return str(value)
     try:
         text = _Brief().repr(value)

@@ -77,7 +77,7 @@ def _request(asked: argparse.Namespace, method: str, query: str = "") -> dict[st
             read: dict[str, Any] = json.load(answer)
             return read
     except SecretError as error:
-        sentence = str(error)
+        sentence = f"{error}; runbooks/drain.md says how to make one, --token-file where it is"
     except urllib.error.HTTPError as error:
         sentence = error.read(1000).decode(errors="replace").strip()
     except (OSError, ValueError) as error:

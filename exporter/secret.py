@@ -30,7 +30,8 @@ class SecretFile:
                 self._seen = seen
         except (OSError, UnicodeDecodeError) as error:
             self._seen = None
-            raise SecretError(f"{self._role} {self._path} cannot be read: {type(error).__name__}") from None
+            why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            raise SecretError(f"{self._role} {self._path} cannot be read: {why}") from None
         if not self._content or not self._content.isascii() or not self._content.isprintable():
             raise SecretError(f"{self._role} {self._path} must hold one line of printable ASCII")
         return self._content

@@ -277,10 +277,14 @@ def test_the_shell_command_says_why_it_could_not(
 ) -> None:
     token = ["--token-file", str(folder / "token")]
     nowhere = f"http://127.0.0.1:{free_port()}"
+    fix = "runbooks/drain.md says how to make one, --token-file where it is"
     for arguments, sentence in (
         (["nobody", "--exporter", serving[0], *token], "No replica is named 'nobody' in the fleet file.\n"),
         (["a", "--exporter", nowhere, *token], f"no answer from {nowhere}: [Errno 111] Connection refused\n"),
-        (["a", "--token-file", f"{tmp_path}/t"], f"token file {tmp_path}/t cannot be read: FileNotFoundError\n"),
+        (
+            ["a", "--token-file", f"{tmp_path}/t"],
+            f"token file {tmp_path}/t cannot be read: No such file or directory; {fix}\n",
+        ),
     ):
         assert main(["drain", *arguments]) == 1
         assert capsys.readouterr().err == sentence

@@ -35,7 +35,7 @@ def test_sloth_gets_a_document_per_model(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["import", "none.yml"], "No such file"),
+        (["import", "none.yml"], "none.yml: cannot be read: No such file or directory; give a file of OpenSLO"),
         (["import", str(ROOT / "fleet.yml")], "unknown key 'replicas'"),
         (["export", "--format", "sloth", "--fleet", "none.yml"], "none.yml"),
     ],

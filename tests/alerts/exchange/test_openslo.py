@@ -189,6 +189,10 @@ REFUSED = {
         "spec.objectives: expected exactly one objective",
     ),
     "a target of everything": (foreign(objectives=[{"target": 1}]), "spec.objectives[0].target: expected a share"),
+    "a target above everything": (
+        foreign(objectives=[{"target": Decimal("1.2")}]),
+        "and below 1 (or a percentage above 0 and below 100), got 1.2",
+    ),
     "a target in words": (foreign(objectives=[{"target": "high"}]), "spec.objectives[0].target: expected a number"),
     "no target": (foreign(objectives=[{"displayName": "x"}]), "spec.objectives[0]: expected either target or"),
     "a threshold on a value": (
