@@ -46,7 +46,7 @@ def _run(options: argparse.Namespace) -> None:
         case "await":
             _await(options.url)
         case "announce":
-            _part("announce").announce(options.services, options.replicas)
+            _part("announce").announce(options.services, options.replicas, options.run)
 
 
 def _up(options: argparse.Namespace) -> None:
@@ -81,7 +81,10 @@ def _parser() -> argparse.ArgumentParser:
         help="divide every window, delay and interval by this (default: $TIME_SCALE, else 1)",
     )
     stop = commands.add_parser("down", help="stop an `up` that runs elsewhere")
-    for command in (start, stop):
+    announcement = commands.add_parser("announce", help="wait for the services, then print their addresses")
+    announcement.add_argument("services", nargs="+")
+    announcement.add_argument("--replicas", type=int, required=True)
+    for command in (start, stop, announcement):
         command.add_argument(
             "--run", type=Path, default=RUN, help="its directory for data and logs (default: %(default)s)"
         )
@@ -91,9 +94,6 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("ensure", help="the same, unless every one of them is on this machine in some version")
     wait = commands.add_parser("await", help="wait until an address answers 200")
     wait.add_argument("url")
-    announcement = commands.add_parser("announce", help="wait for the services, then print their addresses")
-    announcement.add_argument("services", nargs="+")
-    announcement.add_argument("--replicas", type=int, required=True)
     return parser
 
 

@@ -162,7 +162,7 @@ def _command(service: Service, command: str) -> str:
 def _announcement(plan: Plan, replicas: int, run: Path) -> Iterator[None]:
     """Print the addresses once everything answers, from a process beside honcho, whose loop takes the whole of ours."""
     names = [service.name for service in plan.services]
-    command = [sys.executable, "-m", "running", "announce", "--replicas", str(replicas), *names]
+    command = [sys.executable, "-m", "running", "announce", "--replicas", str(replicas), "--run", str(run), *names]
     announcer = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **leftovers.mark(run)})
     try:
         yield
