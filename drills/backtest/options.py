@@ -16,6 +16,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--months", type=int, default=_MONTHS, metavar="M", help="months of 30 days (default: %(default)s)"
     )
-    parser.add_argument("--small", action="store_true", help=f"one month of {' and '.join(SMALL)}, for a quick look")
+    parser.add_argument("--small", action="store_true", help=f"one month of {' and '.join(SMALL)}, in minutes")
     parser.add_argument("--plots", type=Path, metavar="DIR", help="draw one picture per incident shape instead")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
