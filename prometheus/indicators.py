@@ -81,26 +81,60 @@ class Indicator:
         )
 
 
-def _within(metric: Metric, objective: Callable[[Objectives], LatencyObjective]) -> Events:
-    def build(slos: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Latency:
+    """What a latency is counted by: its histogram, and the bucket of its threshold."""
+
+    slo: str
+    metric: Metric
+    objective: Callable[[Objectives], LatencyObjective]
+
+    def within(self, slos: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
+        """Count requests within the threshold."""
         first, *others = (
-            bucket.rate(window).without(new, on=_SERIES).aggregate("sum", *by)
-            for bucket, _, new in _judged(metric, objective, slos, window)
+            self._judged(bucket.rate(window), window).aggregate("sum", *by) for bucket, _ in self._each_threshold(slos)
         )
         return first.union(*others)
 
-    return build
+    def observed(self, _: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
+        """Count all requests."""
+        return self._judged(events(self.metric).rate(window), window).aggregate("sum", *by)
 
+    def unjudged(self, slos: Slos, window: Window) -> RecordingRule:
+        """Record which series cannot be judged over the window yet; both counts read it, and mostly it is empty.
 
-def _observed(metric: Metric, objective: Callable[[Objectives], LatencyObjective]) -> Events:
-    def build(slos: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
+        Where the threshold is a new one, its bucket is younger than its histogram: what came before would count as
+        missed.
+        """
         first, *others = (
-            observed.rate(window).without(new, on=_SERIES).aggregate("sum", *by)
-            for _, observed, new in _judged(metric, objective, slos, window)
+            observed.before(window.span).without(bucket.before(window.span), on=_SERIES)
+            for bucket, observed in self._each_threshold(slos)
         )
-        return first.union(*others)
+        return RecordingRule(recorded=unjudged(self.slo, window), expr=first.union(*others).aggregate("count", *_SERIES))
 
-    return build
+    def _judged(self, rate: Expr, window: Window) -> Expr:
+        return rate.without(unjudged(self.slo, window).select(), on=_SERIES)
+
+    def _each_threshold(self, slos: Slos) -> Iterator[tuple[Expr, Expr]]:
+        """Answer buckets and counts of the models that share a threshold."""
+        layout = layouts(slos)[self.metric.name]
+        for part in partition(slos, lambda objectives: self.objective(objectives).threshold):
+            bucket = within(self.metric, part.value.total_seconds(), layout, *part.matchers)
+            yield bucket, events(self.metric, *part.matchers)
+
+
+_TTFT = _Latency(slo="ttft", metric=TTFT, objective=lambda objectives: objectives.ttft)
+_ITL = _Latency(slo="itl", metric=TPOT, objective=lambda objectives: objectives.itl)
+_LATENCIES = (_TTFT, _ITL)
+
+
+def unjudged(slo: str, window: Window) -> Recorded:
+    """Name the histograms of a latency that a new threshold cannot be judged by over the window yet."""
+    return Recorded(
+        name=f"rank:llm_{slo}_unjudged:count{window.name}",
+        labels=_SERIES,
+        help=f"Histograms there were {window.name} ago without the bucket of the threshold: it is a new one.",
+    )
 
 
 def ended(window: Window) -> Recorded:
@@ -133,20 +167,6 @@ def _outcomes(window: Window, by: tuple[Label, ...]) -> tuple[Expr, Expr, Expr]:
     return finished, broken_off, select(REQUESTS_REJECTED).rate(window)
 
 
-def _judged(
-    metric: Metric, objective: Callable[[Objectives], LatencyObjective], slos: Slos, window: Window
-) -> Iterator[tuple[Expr, Expr, Expr]]:
-    """Answer buckets and counts of the models that share a threshold, and what cannot be judged over the window yet.
-
-    Where the threshold is a new one, its bucket is younger than its histogram: what came before would count as missed.
-    """
-    layout = layouts(slos)[metric.name]
-    for part in partition(slos, lambda objectives: objective(objectives).threshold):
-        bucket = within(metric, part.value.total_seconds(), layout, *part.matchers)
-        observed = events(metric, *part.matchers)
-        yield bucket, observed, observed.before(window.span).without(bucket.before(window.span), on=_SERIES)
-
-
 def _answered(_: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
     """Count requests that got an answer. Failures add nothing, but where they alone are known this is 0, not absent."""
     answered, *failures = _outcomes(window, by)
@@ -163,18 +183,18 @@ def _asked(_: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
 
 
 TTFT_INDICATOR = Indicator(
-    slo="ttft",
+    slo=_TTFT.slo,
     title="Time to first token",
     objective=lambda objectives: objectives.ttft.objective,
-    good_events=_within(TTFT, lambda objectives: objectives.ttft),
-    total_events=_observed(TTFT, lambda objectives: objectives.ttft),
+    good_events=_TTFT.within,
+    total_events=_TTFT.observed,
 )
 ITL_INDICATOR = Indicator(
-    slo="itl",
+    slo=_ITL.slo,
     title="Inter-token latency",
     objective=lambda objectives: objectives.itl.objective,
-    good_events=_within(TPOT, lambda objectives: objectives.itl),
-    total_events=_observed(TPOT, lambda objectives: objectives.itl),
+    good_events=_ITL.within,
+    total_events=_ITL.observed,
 )
 AVAILABILITY = Indicator(
     slo="availability",
@@ -223,6 +243,7 @@ def _rules(slos: Slos, window: Window) -> Iterator[RecordingRule]:
     """Record the indicators of models, from tiles or from what was scraped."""
     if not window.tiled:
         yield from _counted(window)
+        yield from (latency.unjudged(slos, window) for latency in _LATENCIES)
     for indicator in INDICATORS:
         if window.tiled and not indicator.derived:
             for name in (indicator.good, indicator.total):

@@ -197,7 +197,8 @@ class Expr:
 
     def aggregate(self, function: str, *by: Label) -> "Expr":
         """Aggregate (`sum`, `max`, `min`, `avg`, `count`) over everything but the labels named."""
-        self._refuse_counter(f"{function}()")
+        if function != "count":  # series are counted, not what they say
+            self._refuse_counter(f"{function}()")
         self._require(*by)
         names = ", ".join(label.name for label in by)
         head = f"{function} by ({names}) (" if by else f"{function}("
