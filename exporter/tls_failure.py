@@ -15,11 +15,15 @@ _WORDS = {
 }
 """By OpenSSL's names for the reasons; servers of TLS 1.2 have no word of their own for a certificate that they miss."""
 
+_UNTRUSTED = frozenset({18, 19, 20, 21})
+"""OpenSSL's codes for a certificate that is signed by itself, or by nobody whom we know."""
+
 
 def tls_error(error: ssl.SSLError) -> ScrapeError:
     """Say why there is no TLS."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return ScrapeError(Reason.TLS, f"certificate refused: {error}")
+        fix = "; name its authority in tls: {ca_file: …}" if error.verify_code in _UNTRUSTED else ""
+        return ScrapeError(Reason.TLS, f"certificate refused: {error.verify_message.rstrip('.')}{fix}")
     reason = error.reason or ""
     words = _WORDS.get(reason) or reason.replace("_", " ").lower() or type(error).__name__
     return ScrapeError(Reason.TLS, f"TLS failed: {words}")

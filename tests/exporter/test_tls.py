@@ -50,12 +50,16 @@ def test_a_certificate_of_the_configured_authority_is_trusted(authority: trustme
 def test_a_certificate_of_an_unknown_authority_is_refused(authority: trustme.CA) -> None:
     outcome = look(authority.issue_cert("127.0.0.1"))
     assert 'llm_replica_scrape_errors_total{reason="tls"} 1.0' in outcome.page
-    assert "certificate" in outcome.sentence
+    assert outcome.sentence == (
+        "certificate refused: unable to get local issuer certificate; name its authority in tls: {ca_file: …}"
+    )
 
 
 def test_a_certificate_for_another_name_is_refused(authority: trustme.CA, ca_file: Path) -> None:
     outcome = look(authority.issue_cert("elsewhere.example"), ca_file=ca_file)
     assert 'llm_replica_scrape_errors_total{reason="tls"} 1.0' in outcome.page
+    mismatch = "IP address mismatch, certificate is not valid for '127.0.0.1'"
+    assert outcome.sentence == f"certificate refused: {mismatch}"
 
 
 def test_an_expired_certificate_is_refused(authority: trustme.CA, ca_file: Path) -> None:
