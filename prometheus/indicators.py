@@ -110,7 +110,9 @@ class _Latency:
             observed.before(window.span).without(bucket.before(window.span), on=_SERIES)
             for bucket, observed in self._each_threshold(slos)
         )
-        return RecordingRule(recorded=unjudged(self.slo, window), expr=first.union(*others).aggregate("count", *_SERIES))
+        return RecordingRule(
+            recorded=unjudged(self.slo, window), expr=first.union(*others).aggregate("count", *_SERIES)
+        )
 
     def _judged(self, rate: Expr, window: Window) -> Expr:
         return rate.without(unjudged(self.slo, window).select(), on=_SERIES)
