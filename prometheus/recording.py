@@ -52,6 +52,7 @@ __all__ = [
     "READY_CHANGES",
     "REJECTED_RATE",
     "REPLICAS",
+    "REPLICAS_ASLEEP",
     "REPLICAS_BY_STATE",
     "REPLICAS_IN_ORDER",
     "REPLICAS_READY",
@@ -90,6 +91,7 @@ REPLICAS_BY_STATE = Recorded(
 )
 REPLICAS_READY = _model("llm_replicas_ready:count", "Replicas of a model that are ready.")
 REPLICAS = _model("llm_replicas:count", "Replicas of a model, whatever their state.")
+REPLICAS_ASLEEP = _model("llm_replicas_asleep:count", "Replicas of a model that sleep on purpose.")
 REPLICAS_IN_ORDER = _model("llm_replicas_in_order:count", "Replicas of a model that are ready, or sleep on purpose.")
 READY_CHANGES = _model(
     "llm_replicas_ready:changes5m",
@@ -174,12 +176,12 @@ def groups() -> tuple[RuleGroup, ...]:
 
 def _pools() -> tuple[RecordingRule, ...]:
     """Count replicas without reading all of their states: pages cannot wait for those."""
-    ready = _each_replica(Matcher.equal(STATE, "ready"))
-    in_order = _each_replica(Matcher.among(STATE, ("ready", "sleeping")))
+    ready, asleep = (_each_replica(Matcher.equal(STATE, state)) for state in ("ready", "sleeping"))
     return (
         RecordingRule(recorded=REPLICAS_READY, expr=ready.aggregate("sum", MODEL)),
         RecordingRule(recorded=REPLICAS, expr=ready.aggregate("count", MODEL)),
-        RecordingRule(recorded=REPLICAS_IN_ORDER, expr=in_order.aggregate("sum", MODEL)),
+        RecordingRule(recorded=REPLICAS_ASLEEP, expr=asleep.aggregate("sum", MODEL)),
+        RecordingRule(recorded=REPLICAS_IN_ORDER, expr=REPLICAS_READY.select() + REPLICAS_ASLEEP.select()),
         _turns(),
     )
 

@@ -19,7 +19,14 @@ from exporter.catalogue import MODEL, REPLICA, REPLICA_STATE, STATE
 from exporter.fleet import Fleet
 from prometheus.partition import partition
 from prometheus.promql import Expr, Matcher, Seconds
-from prometheus.recording import READY_CHANGES, REPLICAS, REPLICAS_BY_STATE, REPLICAS_IN_ORDER, REPLICAS_READY
+from prometheus.recording import (
+    READY_CHANGES,
+    REPLICAS,
+    REPLICAS_ASLEEP,
+    REPLICAS_BY_STATE,
+    REPLICAS_IN_ORDER,
+    REPLICAS_READY,
+)
 from prometheus.series import select
 from prometheus.windows import INTERVAL
 
@@ -47,8 +54,8 @@ def _model_down(fleet: Fleet) -> Expr:
     """
     known = known_models(fleet)
     ready = select(REPLICA_STATE, Matcher.equal(STATE, "ready"), *known).over_time("max", _SEEN)
-    asleep = select(REPLICA_STATE, Matcher.equal(STATE, "sleeping"), *known).over_time("max", _WAKING)
-    down = ready.aggregate("max", MODEL).compare("==", 0).without(asleep.aggregate("min", MODEL).compare("==", 1))
+    asleep = REPLICAS_ASLEEP.select(*known).over_time("max", _WAKING).compare(">=", REPLICAS.select())
+    down = ready.aggregate("max", MODEL).compare("==", 0).without(asleep)
     seen = REPLICAS.select().over_time("count", _VIEW).compare(">=", _FEWEST_VIEWS)
     return down.intersect(seen, _may_be_missed(fleet)).union(_never_stays(known))
 
