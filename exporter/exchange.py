@@ -51,9 +51,9 @@ class Exchange:
     async def run_asgi(self, _application: object) -> None:
         """Answer the page, or why there is none."""
         status, content_type, text = await self._answer()
-        if self._flow.write_paused and not self.disconnected:
+        if self._flow.write_paused and not self._transport.is_closing():
             await self._flow.drain()
-        if self.disconnected:
+        if self._transport.is_closing():  # of several requests on a connection, uvicorn tells the last that it is lost
             return
         body = text.encode()
         end = "\r\n" if self.keep_alive else "\r\nconnection: close\r\n"

@@ -24,14 +24,18 @@ __all__ = ["Front", "is_news"]
 _HEAD_BYTES = 2**16
 _HEAD_SECONDS = 30.0
 _TIMEOUT = TIMEOUT.encode()
+_OF_STRANGERS = ("Invalid HTTP request received.", "Unsupported upgrade request.", "No supported WebSocket library")
 _PROBE = re.compile(rb"/probe\?target=([A-Za-z0-9._-]+)")
 
 
 def is_news(record: logging.LogRecord) -> bool:
     """Tell whether a record of uvicorn's is worth a line.
 
-    A reader who leaves while uvloop closes the connection makes uvicorn report a crash of the application.
+    A reader who leaves while uvloop closes the connection makes uvicorn report a crash of the application. What
+    strangers send that is no request is answered, and would fill the log.
     """
+    if str(record.msg).startswith(_OF_STRANGERS):
+        return False
     error = record.exc_info[1] if record.exc_info else None
     return not (isinstance(error, RuntimeError) and str(error).endswith("the handler is closed"))
 

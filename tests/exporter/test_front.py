@@ -1,19 +1,23 @@
 """Strangers at the exporter's own socket: what they send costs nobody else, and leaving early is no crash."""
 
 import asyncio
+import gc
 import logging
 import re
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import requests
 import uvicorn
+import uvloop
+from fastapi import FastAPI
 
 from exporter import front
-from exporter.fleet import Fleet
+from exporter.fleet import Fleet, Replica
 from exporter.server import app
 from exporter.service import Options
 from running.ports import free_port
@@ -33,6 +37,18 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pro
         fleet = write_fleet(folder / "fleet.yml", a=f"http://{engine}", gone=f"http://127.0.0.1:{free_port()}")
         with exporter(fleet, folder / "log") as (address, process):
             yield address, process, folder / "log"
+
+
+@asynccontextmanager
+async def listening(application: FastAPI) -> AsyncIterator[int]:
+    """Serve an application in this process; yield the port."""
+    server = uvicorn.Server(uvicorn.Config(application, http=front.Front, log_config=None, port=free_port()))
+    task = asyncio.create_task(server.serve())
+    while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+        await asyncio.sleep(0.01)
+    yield server.config.port
+    server.should_exit = True
+    await task
 
 
 def connect(address: str) -> socket.socket:
@@ -85,17 +101,12 @@ def test_who_does_not_ask_in_time_is_hung_up_on(said: bytes, monkeypatch: pytest
 
     async def hangs_up() -> bytes:
         service = app(Options(fleet=write_fleet(tmp_path / "fleet.yml", a="http://127.0.0.1:1")), Fleet(replicas=()))
-        server = uvicorn.Server(uvicorn.Config(service, http=front.Front, log_config=None, port=free_port()))
-        task = asyncio.create_task(server.serve())
-        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-            await asyncio.sleep(0.01)
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.config.port)
-        writer.write(said)
-        left = await asyncio.wait_for(reader.read(), 30)
-        server.should_exit = True
-        await task
-        writer.close()
-        return left
+        async with listening(service) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(said)
+            left = await asyncio.wait_for(reader.read(), 30)
+            writer.close()
+            return left
 
     assert asyncio.run(hangs_up()) == b""
 
@@ -111,6 +122,45 @@ def test_readers_who_leave_at_once_are_no_crash(serving: tuple[str, Process, Pat
     process.wait_until(lambda: open_files(process) <= before + 5, "close", seconds=30)
     assert requests.get(f"{address}/-/healthy", timeout=30).status_code == 200
     assert "Traceback" not in log.read_text()
+
+
+def test_who_leaves_with_requests_in_a_row_is_no_crash_either(tmp_path: Path) -> None:
+    async def scenario() -> list[dict[str, object]]:
+        crashes: list[dict[str, object]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: crashes.append(context))
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            fleet = Fleet(replicas=(Replica(name="r", url=f"http://127.0.0.1:{silent.getsockname()[1]}"),))
+            application = app(Options(fleet=write_fleet(tmp_path / "fleet.yml")), fleet)
+            async with listening(application) as port:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(request(b"/probe?target=r", b"X-Prometheus-Scrape-Timeout-Seconds: 0.5") * 3)
+                watch = application.state.service.watches["r"]
+                while watch._task is None:  # noqa: ASYNC110 - nobody is told
+                    await asyncio.sleep(0.01)
+                writer.close()
+                await watch._task
+                await asyncio.sleep(0.1)
+        gc.collect()  # a task's exception is told when it goes
+        return crashes
+
+    assert uvloop.run(scenario()) == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "answer"),
+    [
+        (b"\x16\x03\x01\x02\x00", b"HTTP/1.1 400 "),
+        (b"GET / HTTP/1.1\nX\n", b"HTTP/1.1 400 "),
+        (b"GET /-/healthy HTTP/1.1\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n", b"HTTP/1.1 200 "),
+    ],
+)
+def test_what_is_no_request_fills_no_log(serving: tuple[str, Process, Path], sent: bytes, answer: bytes) -> None:
+    address, _, log = serving
+    before = log.read_text()
+    with connect(address) as stranger:
+        stranger.sendall(sent)
+        assert stranger.recv(100).startswith(answer)
+    assert log.read_text() == before
 
 
 @pytest.mark.parametrize("text", ["unable to perform operation on <X>; the handler is closed", "something else"])
