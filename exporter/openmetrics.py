@@ -16,8 +16,8 @@ __all__ = ["lines_before_end", "read"]
 
 _NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 # NUL bytes count as a part of a label value after its closing quote.
-_LABEL = r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[^\n])*+"\0*)'
-_LABELS = re.compile(rf"\{{(?:{_LABEL}(?:,|(?=\}})))*\}}")
+_LABEL = r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]++|\\[^\n])*+"\0*)'
+_LABELS = re.compile(rf"\{{(?:{_LABEL}(?:,|(?=\}})))*+\}}")
 _PAIR = re.compile(_LABEL)
 _SERIES = re.compile(_NAME)
 # Within a comment NUL bytes are skipped, but not right after the name.

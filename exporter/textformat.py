@@ -15,8 +15,10 @@ _SPACE = re.compile(r"[ \t]*")
 _BLANKS = re.compile(r"[ \t]+")
 # NUL bytes are skipped where a label value is expected, and count as a part of it after its closing quote.
 _EQUALS = r'([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=(?:[ \t][ \t\0]*)?"'
-_LABEL = re.compile(_EQUALS + r'((?:[^"\\]|\\.)*"\0*)[ \t]*,?[ \t]*')
-_OPEN_LABEL = re.compile(_EQUALS + r'(?:[^"\\]|\\.)*\\?\Z')
+# Possessive, and many characters at once: an open quote before megabytes would hold up everybody for ten seconds.
+_TEXT = r'(?:[^"\\]++|\\.)*+'
+_LABEL = re.compile(rf'{_EQUALS}({_TEXT}"\0*)[ \t]*,?[ \t]*')
+_OPEN_LABEL = re.compile(rf"{_EQUALS}{_TEXT}\\?\Z")
 # Within a comment NUL bytes are skipped, but not after a keyword's name.
 _KEYWORD = re.compile("#[ \t]+(H\0*E\0*L\0*P|T\0*Y\0*P\0*E)\0*[ \t][ \t\0]*")
 _CUT_COMMENT = re.compile("#[ \t]+\0|#(?![ \t]).*\0")

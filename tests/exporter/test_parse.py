@@ -197,6 +197,15 @@ def test_an_open_quote_does_not_cost_quadratic_time() -> None:
     assert time.process_time() - start < 5
 
 
+@pytest.mark.parametrize("openmetrics", [False, True])
+@pytest.mark.parametrize("line", ['a{m="' + "x" * 15_000_000, 'a{m="' + r"\x" * 7_500_000], ids=["plain", "escapes"])
+def test_an_open_quote_before_megabytes_holds_up_nobody(line: str, *, openmetrics: bool) -> None:
+    start = time.process_time()
+    with pytest.raises(ScrapeError):
+        read(f"{line}\n# EOF\n", openmetrics=openmetrics)
+    assert time.process_time() - start < 5  # it is a regular expression's, so that no thread helps
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_real_page_loses_nothing(name: str) -> None:
     page = read(capture(name))
