@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from exporter.cards import CardPage
+from exporter.digest import LARGE
 from exporter.failures import Reason, ScrapeError
 from exporter.gpu.field import Field
 from exporter.gpu.lines import Unreadable, readable
 from exporter.gpu.reading import Card, Failure, Reading, Snapshot, Xid
-from exporter.parse import Page, Parser
+from exporter.parse import Page, Parser, Series
 from exporter.scrape import Answer, Origin, Scraper
 from exporter.secret import SecretError, SecretFile
 from exporter.tame import tamed
@@ -69,7 +70,7 @@ class PageReader:
         self._clock = clock
         self._wall = wall
         self._parser = Parser()
-        self._last: Page | None = None
+        self._last: tuple[tuple[Series, ...], tuple[str, ...]] | None = None
         self._changed_at = 0.0
         self._xids: dict[str, int] = {}
 
@@ -78,12 +79,18 @@ class PageReader:
         deadline = asyncio.get_running_loop().time() + budget
         try:
             answer = await self._scraper.get(self._origin(), "/metrics", deadline)
-            page, left_out, broken = self._parsed(answer)
+            is_large = len(answer.body) > LARGE
+            return await asyncio.to_thread(self._understood, answer) if is_large else self._understood(answer)
         except ScrapeError as error:
             return Snapshot(failure=_failure(error), sentence=str(error))
+
+    def _understood(self, answer: Answer) -> Snapshot:
+        """Read a page that came; of a large one in a thread, so that no replica waits for it."""
+        page, left_out, broken = self._parsed(answer)
         now = self._clock()
-        if self._last is None or (page.series, page.values) != (self._last.series, self._last.values):
-            self._last, self._changed_at = page, now
+        numbers = (page.series, tuple(map(repr, page.values)))  # a NaN that stays differs from itself
+        if numbers != self._last:
+            self._last, self._changed_at = numbers, now
         if now - self._changed_at > _FRESH:
             sentence = (
                 f"no number on the page has changed for {now - self._changed_at:.0f} s: is the service behind it gone?"

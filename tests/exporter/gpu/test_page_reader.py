@@ -1,6 +1,8 @@
 """Another exporter's page over real HTTP: failures are states, frozen numbers are not used, Xids are counted."""
 
 import asyncio
+import math
+import time
 
 import pytest
 
@@ -60,6 +62,32 @@ def test_numbers_that_stand_still_are_used_for_a_while_only() -> None:
     assert [snapshot.failure for snapshot in told] == [None] * 6 + [Failure.STALE, None]
     assert told[6].readings == ()
     assert told[6].sentence == "no number on the page has changed for 180 s: is the service behind it gone?"
+
+
+def test_a_number_that_is_none_does_not_move() -> None:
+    told = reads((0, dcgm(GPU_TEMP=71, POWER_USAGE=math.nan)), *[(30, None)] * 6)
+    assert [snapshot.failure for snapshot in told] == [None] * 6 + [Failure.STALE]
+
+
+def test_a_page_of_ten_thousand_cards_holds_up_nobody() -> None:
+    page = "".join(f'DCGM_FI_DEV_GPU_TEMP{{UUID="GPU-{card}"}} {card}\n' for card in range(10_000)).encode()
+
+    async def scenario(address: str) -> tuple[Snapshot, float, float]:
+        scraper, gaps = Scraper(), [0.0]
+        reader = PageReader(PAGE_SOURCES["dcgm"], CardPage(url=f"http://{address}"), scraper)
+        start = last = time.monotonic()
+        reading = asyncio.create_task(reader.read(30))
+        while not reading.done():
+            await asyncio.sleep(0.001)
+            last, before = time.monotonic(), last
+            gaps.append(last - before)
+        await scraper.close()
+        return reading.result(), max(gaps), last - start
+
+    with served({"/metrics": page}) as address:
+        told, gap, took = asyncio.run(scenario(address))
+    assert told.failure is Failure.UNUSABLE
+    assert gap < took / 2
 
 
 @pytest.mark.parametrize("step", [-3600.0, 3600.0])
