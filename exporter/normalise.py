@@ -25,6 +25,8 @@ _REMEMBERED = 2**25
 Each takes ten bytes, with all that belongs to it.
 """
 _PLAN = 2_000  # characters that stand for what every plan takes
+_SEEN = 2**14
+"""Shapes seen once, by a number; a fleet of 1,000 replicas that differ has as many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,7 @@ class Normaliser:
         self._limit = min(limit, _REMEMBERED)
         self._layouts = layouts(slos)
         self._plans: OrderedDict[tuple[tuple[Series, ...], str, str | None], Plan] = OrderedDict()
+        self._seen: OrderedDict[int, None] = OrderedDict()
         self._size = 0
 
     @property
@@ -93,7 +96,7 @@ class Normaliser:
         known = self._plans.get(key)
         if known is None:
             known = plan(shape(series, engine, model), self._layouts, self._slos)
-            if len(series) <= _MANY:
+            if len(series) <= _MANY and self._is_back(hash(key)):
                 self._plans[key] = known
                 self._size += _size(series)
             while self._size > self._limit:
@@ -102,6 +105,16 @@ class Normaliser:
         else:
             self._plans.move_to_end(key)
         return known
+
+    def _is_back(self, shape: int) -> bool:
+        """Tell whether a shape was seen before: who changes labels with each scrape fills no memory with plans."""
+        if shape in self._seen:
+            del self._seen[shape]
+            return True
+        self._seen[shape] = None
+        if len(self._seen) > _SEEN:
+            self._seen.popitem(last=False)
+        return False
 
 
 def _size(series: Iterable[Series]) -> int:
