@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
+from sys import intern
 from typing import TYPE_CHECKING
 
 from exporter.numbers import numbers
@@ -63,8 +64,8 @@ def layout(lines: Sequence[str], series: "Mapping[str, Series]") -> Layout | Non
     comments = tuple(at for at, start in enumerate(starts) if start not in series)
     if min(len(samples), len(comments)) < _FEWEST:
         return None
-    beginnings = tuple(starts[at] for at in samples)
-    texts = tuple(lines[at] for at in comments)
+    beginnings = tuple(intern(starts[at]) for at in samples)  # whoever remembers them has interned them too
+    texts = tuple(intern(lines[at]) for at in comments)
     return Layout(
         series=tuple(series[start] for start in beginnings),
         beginnings=beginnings,

@@ -15,6 +15,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import compress
+from sys import intern
 
 from exporter import textformat
 from exporter.entry import Mark, Sample
@@ -87,7 +88,7 @@ class _Format:
         return series, texts, 0
 
     def remember(self, beginning: str, series: Series) -> None:
-        self.beginnings[beginning] = series
+        self.beginnings[intern(beginning)] = series
         self.size += len(beginning)
 
     def remember_layout(self, lines: list[str], series: list[Series]) -> None:
@@ -99,7 +100,7 @@ class _Format:
             self.layouts[key] = found
 
     def remember_comment(self, line: str) -> None:
-        self.comments.add(line)
+        self.comments.add(intern(line))
         self.size += len(line)
 
     def forget(self) -> None:

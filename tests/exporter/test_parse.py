@@ -240,3 +240,16 @@ def test_a_printed_value_is_read_as_the_same_value(value: float) -> None:
 def test_what_is_exposed_has_no_byte_that_is_not_utf8() -> None:
     text = Template([Point(metric=METRIC, labels=(("m", "\udcff"),))]).render([1.0])
     assert 'm="?"' in text
+
+
+def test_layouts_share_their_lines() -> None:
+    """A layout of its own for each number of lines is a few pointers a line, not a page."""
+    parser, page = Parser(), capture("vllm-0.32.0/under-load")
+    for more in range(3):
+        for _ in range(2):
+            parser.parse(page + b"# x\n" * more)
+    first, *others = parser._text.layouts.values()
+    assert len(others) == 2
+    for other in others:
+        assert all(one is same for one, same in zip(first.beginnings, other.beginnings, strict=True))
+        assert {id(line) for line in first.comments} <= {id(line) for line in other.comments}
