@@ -78,8 +78,8 @@ def pages(slo: str) -> Story:
     return burns(
         slo,
         ("1h", "5m"),
-        asked(slo, (180, 100, 1), (40, 100, 100), (80, 100, 20)),
-        {"the tail is no trouble": asked(slo, (180, 100, 1), (40, 100, 100), (80, 100, 16.5))},
+        asked(slo, (180, 100, 1), (40, 100, 100), (1, 100, 50), (79, 100, 10)),
+        {"the tail is no trouble": asked(slo, (180, 100, 1), (40, 100, 100), (1, 100, 50), (79, 100, 8.2))},
         13650,
         apart=210,
         middle=200,
