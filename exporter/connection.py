@@ -118,13 +118,16 @@ class Connection(asyncio.BufferedProtocol):
         waiter: asyncio.Future[Response] = self._loop.create_future()
         self._waiter = waiter
         self._transport.write(request)
+        is_answered = False
         try:
-            return await waiter
+            response = await waiter
+            is_answered = True  # whoever is cancelled as the answer comes does not get it, and keeps no connection
         finally:
             self._waiter = None
             self._parts = []  # a thousand idle connections would hold fifty megabytes
-            if not (self._is_complete and self._is_kept):
+            if not (is_answered and self._is_complete and self._is_kept):
                 self.close()
+        return response
 
     def close(self) -> None:
         """Close the connection; what is still to come is not waited for."""

@@ -9,7 +9,15 @@ import pytest
 import trustme
 import uvloop
 
-from exporter.connection import ClosedError, CutError, ExchangeError, MalformedError, OversizeError, Response
+from exporter.connection import (
+    ClosedError,
+    Connection,
+    CutError,
+    ExchangeError,
+    MalformedError,
+    OversizeError,
+    Response,
+)
 from exporter.names import Names
 from exporter.pool import Place, Pool, UnreachableError
 from exporter.scrape import Origin, Scraper
@@ -265,6 +273,26 @@ def test_who_gives_up_leaves_no_connection_behind() -> None:
         assert pool._take(place) is None
 
     run(never_done, work)
+
+
+def test_who_gives_up_as_the_answer_comes_leaves_no_connection_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks: list[asyncio.Task[Response]] = []
+    answered = Connection._answer
+
+    def answer_and_cancel(connection: Connection) -> None:
+        answered(connection)
+        tasks[0].cancel()
+
+    monkeypatch.setattr(Connection, "_answer", answer_and_cancel)
+
+    async def work(pool: Pool, place: Place) -> bool:
+        connection = await pool._connect(place)
+        tasks.append(asyncio.create_task(pool._use(connection, place, ASK, LIMIT)))
+        with pytest.raises(asyncio.CancelledError):
+            await tasks[0]
+        return connection.is_usable or bool(pool._idle)
+
+    assert run(Server(WHOLE), work) is False
 
 
 def test_many_at_once_have_a_connection_each() -> None:
