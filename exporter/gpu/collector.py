@@ -27,6 +27,7 @@ from exporter.watch import AbandonedError
 __all__ = ["Collector"]
 
 _log = logging.getLogger(__name__)
+_MOST_XIDS = 4096  # by card and number
 _GRACE = 0.1  # seconds; a look that is out of time says so itself, of each source
 
 
@@ -102,6 +103,9 @@ class _Watched:
         for xid in snapshot.xids:
             self.xids[xid.gpu, xid.xid] += xid.count
             self.xid_times[xid.gpu, xid.xid] = xid.at
+        while len(self.xids) > _MOST_XIDS:  # a page that makes them up; broken cards repeat a few
+            oldest = next(iter(self.xids))
+            del self.xids[oldest], self.xid_times[oldest]
 
     def _missed(self, snapshot: Snapshot) -> Iterable[Reading]:
         """Tell of cards that were there. Parts of a card come and go on purpose, so only whole cards are missed.

@@ -221,3 +221,12 @@ async def _collector(*, min_interval: float) -> AsyncIterator[Collector]:
     finally:
         await collector.close()
         await scraper.close()
+
+
+def test_errors_that_are_made_up_fill_no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(start: int) -> Snapshot:
+        return seen(A, xids=tuple(Xid(gpu="GPU-a", xid=start + one, count=1, at=1.0) for one in range(3000)))
+
+    *_, page = pages(monkeypatch, [told(0), told(3000), told(6000)], [seen()] * 3)
+    assert page.count("\nllm_gpu_xid_errors_total{") == page.count("\nllm_gpu_xid_last_timestamp_seconds{") == 4096
+    assert 'llm_gpu_xid_errors_total{gpu="GPU-a",xid="8999"} 1.0\n' in page
