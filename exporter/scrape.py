@@ -147,6 +147,8 @@ def _site(url: str) -> _Site:
         raise ValueError(url)
     port = parts.port or _PORTS[parts.scheme]
     name = _ascii(parts.hostname)
+    if ":" in name:
+        name = name.replace("%25", "%")  # a zone as addresses are written (RFC 6874); written bare it is taken too
     bare = name.partition("%")[0]  # an address' zone is ours alone
     host = f"[{bare}]" if ":" in bare else bare
     return _Site(

@@ -18,6 +18,13 @@ def test_a_name_is_looked_up() -> None:
     assert b"\r\nHost: localhost:" in request
 
 
+@pytest.mark.parametrize("url", ["http://[fe80::1%25lo]:8000", "http://[fe80::1%lo]:8000"])
+def test_an_address_of_a_zone_is_read_in_either_spelling(url: str) -> None:
+    with pytest.raises(ScrapeError, match=r"no connection to fe80::1%lo:8000: |in time") as error:
+        fetch(url)
+    assert error.value.reason is not Reason.DNS
+
+
 @pytest.mark.parametrize("dead", ["127.0.0.2", "192.0.2.1", "::1"])
 def test_a_name_with_an_address_where_nobody_is_has_its_other_one_asked(
     dead: str, monkeypatch: pytest.MonkeyPatch
