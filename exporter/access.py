@@ -59,7 +59,7 @@ def access(node: Node, base: Path) -> Access:
 def _tls(node: Node, base: Path) -> ClientTls:
     parts = node.mapping(optional=("ca_file", "cert_file", "key_file"))
     if ("cert_file" in parts) is not ("key_file" in parts):
-        raise FleetError(f"{node.file}: {node.path}: cert_file and key_file belong together: give both, or none")
+        raise FleetError(f"{node.place}: cert_file and key_file belong together: give both, or none")
     return ClientTls(**{key: value.existing_file(base).absolute() for key, value in parts.items()})
 
 

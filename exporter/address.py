@@ -28,7 +28,7 @@ def origin(node: Node) -> str:
     if not usable or " " in text or parts.netloc.endswith(":"):
         node.refuse(expected)
     if "@" in parts.netloc:
-        raise FleetError(f"{node.file}: {node.path}: expected {expected} without a password; use api_key_file")
+        raise FleetError(f"{node.place}: expected {expected} without a password; use api_key_file")
     if parts.path not in {"", "/"} or parts.query or parts.fragment or "?" in text or "#" in text:
         node.refuse(f"{expected} without a path")
     return f"{parts.scheme}://{parts.netloc.lower()}"

@@ -71,9 +71,7 @@ def card_names(node: Node) -> tuple[str, ...]:
     for each in node.items():
         name = _name(each)
         if name in names:
-            raise FleetError(
-                f"{each.file}: {each.path}: {each.value!r} is already {names[name].path}; name a card once"
-            )
+            raise FleetError(f"{each.place}: {each.value!r} is already {names[name].path}; name a card once")
         names[name] = each
     return tuple(names)
 
@@ -99,7 +97,7 @@ def _refuse_twice(nodes: list[Node], urls: list[str]) -> None:
     for node, url in zip(nodes, urls, strict=True):
         first = seen.setdefault(server(url), node)
         if first is not node:
-            raise FleetError(f"{node.file}: {node.path}: {url!r} is already {first.path}; name each address once")
+            raise FleetError(f"{node.place}: {url!r} is already {first.path}; name each address once")
 
 
 def _name(node: Node) -> str:

@@ -7,7 +7,7 @@ A `Node` wraps one value of the document. Reading it as something it is not rais
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal, InvalidOperation
 from itertools import islice
@@ -27,10 +27,13 @@ _ADDRESS = re.compile(r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})
 _PERCENT = re.compile(r"[0-9]+(?:\.[0-9]+)?%")
 _WORDS = re.compile(r"[a-z]{1,15}[0-9]{0,2}(?:[-_][a-z]{1,15}[0-9]{0,2})*")
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
+_NAME = re.compile(r"[\w.-]{1,63}")
 _SHORTEST_SECRET = 16
 _MOST = 10**9
 """Nothing is counted beyond; a number of a thousand digits would be one that cannot be exposed."""
 _WIDTH = 80  # of a terminal
+
+_Sources = dict[str, tuple[int | None, yaml.Node | None]]
 
 
 class FleetError(Exception):
@@ -81,21 +84,38 @@ class _StrictLoader(yaml.SafeLoader):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One value of a document: `file` and `path` say where it stands (`replicas[2].url`)."""
+    """One value of a document: `file`, `line` and `path` say where it stands (`replicas[2] (vllm-c).url`)."""
 
     value: Any
     file: str
     path: str = ""
+    line: int | None = None
+    source: yaml.Node | None = field(default=None, compare=False, repr=False)
+    """What the value was made of; it knows the lines of its parts."""
+
+    @property
+    def place(self) -> str:
+        """Say where the value stands, for the beginning of a message."""
+        file = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{file}: {self.path}" if self.path else file
 
     def refuse(self, expected: str) -> Never:
         """Raise FleetError for this place: what was expected, what was got."""
-        place = f"{self.file}: {self.path}" if self.path else self.file
-        raise FleetError(f"{place}: expected {expected}, got {_shown(self.value)}")
+        raise FleetError(f"{self.place}: expected {expected}, got {_shown(self.value)}")
 
     def child(self, key: str) -> "Node":
         """Return the value under `key`; a missing key is a node that holds None."""
+        return self._child(key, self._sources())
+
+    def _child(self, key: str, sources: "_Sources") -> "Node":
+        line, source = sources.get(key, (self.line, None))
         path = f"{self.path}.{key}" if self.path else key
-        return Node(value=self.value.get(key), file=self.file, path=path)
+        return Node(value=self.value.get(key), file=self.file, path=path, line=line, source=source)
+
+    def _sources(self) -> "_Sources":
+        """Find the line of each key; where `<<` brings a key that stands there too, its own comes last and counts."""
+        pairs = self.source.value if isinstance(self.source, yaml.MappingNode) else ()
+        return {key.value: (key.start_mark.line + 1, value) for key, value in pairs}
 
     def mapping(self, required: tuple[str, ...] = (), optional: tuple[str, ...] = ()) -> dict[str, "Node"]:
         """Read a mapping with known keys only; None counts as an empty one. Absent and null keys are left out."""
@@ -103,13 +123,11 @@ class Node:
         entries = self.entries(f"a mapping with the keys {', '.join(known)}")
         for key, node in entries.items():
             if key not in known:
-                place = f"{node.file}: {node.path}"
                 hint = f"; put the secret into a file and name it in {key}_file" if f"{key}_file" in known else ""
-                raise FleetError(f"{place}: unknown key {key!r}, expected one of: {', '.join(known)}{hint}")
+                raise FleetError(f"{node.place}: unknown key {key!r}, expected one of: {', '.join(known)}{hint}")
         for key in required:
             if key not in entries:
-                place = f"{self.file}: {self.path}" if self.path else self.file
-                raise FleetError(f"{place}: key {key!r} is missing, got {_shown(self.value)}")
+                raise FleetError(f"{self.place}: key {key!r} is missing, got {_shown(self.value)}")
         return entries
 
     def entries(self, expected: str = "a mapping") -> dict[str, "Node"]:
@@ -119,12 +137,12 @@ class Node:
         if not isinstance(self.value, dict):
             self.refuse(expected)
         for key in self.value:
-            place = f"{self.file}: {self.path}" if self.path else self.file
             if not isinstance(key, str):
-                raise FleetError(f"{place}: expected keys that are text, got {key!r}; put it in quotes")
+                raise FleetError(f"{self.place}: expected keys that are text, got {key!r}; put it in quotes")
             if not key.strip() or not key.isprintable():
-                raise FleetError(f"{place}: expected keys of printable text, got {key!r}")
-        return {key: self.child(key) for key, value in self.value.items() if value is not None}
+                raise FleetError(f"{self.place}: expected keys of printable text, got {key!r}")
+        sources = self._sources()
+        return {key: self._child(key, sources) for key, value in self.value.items() if value is not None}
 
     def items(self) -> Iterator["Node"]:
         """Read a list; None counts as an empty one."""
@@ -132,8 +150,11 @@ class Node:
             return
         if not isinstance(self.value, list):
             self.refuse("a list")
-        for index, value in enumerate(self.value):
-            yield Node(value=value, file=self.file, path=f"{self.path}[{index}]")
+        sources = self.source.value if isinstance(self.source, yaml.SequenceNode) else [None] * len(self.value)
+        for index, (value, source) in enumerate(zip(self.value, sources, strict=True)):
+            line = source.start_mark.line + 1 if source else self.line
+            path = f"{self.path}[{index}]{_called(value)}"
+            yield Node(value=value, file=self.file, path=path, line=line, source=source)
 
     def text(self, expected: str = "text") -> str:
         """Read a non-empty text without control characters."""
@@ -207,9 +228,9 @@ class Node:
         except OSError as error:
             self.refuse(f"a file that can be read ({error.strerror})")
         if empty is None and _may_be_secret(text):
-            place = f"{self.file}: {self.path}"
             raise FleetError(
-                f"{place}: expected the path of a file; what is written there is not shown, since it may be the secret"
+                f"{self.place}: expected the path of a file;"
+                " what is written there is not shown, since it may be the secret"
             )
         if empty is None:
             self.refuse(f"an existing file (there is none at {path})")
@@ -227,7 +248,10 @@ def read(path: Path) -> Node:
     except OSError as error:
         raise FleetError(f"{path}: cannot be read: {error.strerror}; give the path of a fleet file") from None
     try:
-        return Node(value=yaml.load(text, Loader=_StrictLoader), file=path.name)  # noqa: S506 - a SafeLoader
+        loader = _StrictLoader(text)
+        source = loader.get_single_node()
+        value = None if source is None else loader.construct_document(source)
+        return Node(value=value, file=path.name, source=source)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
@@ -236,6 +260,12 @@ def read(path: Path) -> Node:
         raise FleetError(f"{path.name}: lists and mappings stand too deep in each other") from None
     except (yaml.YAMLError, ValueError) as error:
         raise FleetError(f"{path.name}: not YAML: {' '.join(str(error).split())}") from None
+
+
+def _called(value: Any) -> str:  # noqa: ANN401 - any YAML value
+    """Name an entry of a list that has a name, since people do not count from zero."""
+    name = value.get("name") if isinstance(value, dict) else None
+    return f" ({name})" if isinstance(name, str) and _NAME.fullmatch(name) else ""
 
 
 def _may_be_secret(path: str) -> bool:

@@ -165,11 +165,9 @@ def _labels(node: Node) -> dict[str, str]:
     labels = {}
     for key, value in node.entries("a mapping from label to text").items():
         if not _LABEL.fullmatch(key) or key.startswith("__"):
-            place = f"{node.file}: {node.path}"
-            raise FleetError(f"{place}: expected label names of letters, digits and '_', got {key!r}")
+            raise FleetError(f"{node.place}: expected label names of letters, digits and '_', got {key!r}")
         if key in _RESERVED_LABELS:
-            place = f"{node.file}: {node.path}"
-            raise FleetError(f"{place}: label {key!r} is Servewatch's own; choose another name")
+            raise FleetError(f"{node.place}: label {key!r} is Servewatch's own; choose another name")
         labels[key] = value.text()
     return labels
 
@@ -209,8 +207,7 @@ def _refuse_duplicates(nodes: list[Node], replicas: tuple[Replica, ...]) -> None
 
 
 def _taken(node: Node, key: str, value: str, first: Node, remedy: str) -> FleetError:
-    place = f"{node.file}: {node.path}.{key}"
-    return FleetError(f"{place}: {value!r} is already taken by {first.file}: {first.path}; {remedy}")
+    return FleetError(f"{node.child(key).place}: {value!r} is already taken by {first.place}; {remedy}")
 
 
 def _are_models_of_one_router(one: Replica, other: Replica) -> bool:

@@ -97,7 +97,7 @@ def _tls(node: Node, base: Path) -> TlsServer:
         parts["min_version"].refuse("a version that is not above max_version")
     if (tls.client_auth is ssl.CERT_NONE) is not (tls.client_ca_file is None):
         raise FleetError(
-            f"{node.file}: {node.path}: client_ca_file and client_auth_type belong together:"
+            f"{node.place}: client_ca_file and client_auth_type belong together:"
             " give both (client_auth_type: RequireAndVerifyClientCert), or none"
         )
     return tls
@@ -122,21 +122,21 @@ def _version(node: Node) -> ssl.TLSVersion:
 def _refuse_left_out(parts: Mapping[str, Node], left_out: Mapping[str, str]) -> None:
     for key, why in left_out.items():
         if key in parts:
-            raise FleetError(f"{parts[key].file}: {parts[key].path}: {why}")
+            raise FleetError(f"{parts[key].place}: {why}")
 
 
 def _users(node: Node) -> dict[str, bytes]:
     users = {}
     if not isinstance(node.value, dict):
-        raise FleetError(f"{node.file}: {node.path}: expected a mapping from user name to bcrypt hash")
+        raise FleetError(f"{node.place}: expected a mapping from user name to bcrypt hash")
     for name, value in node.entries().items():
         match = _BCRYPT.fullmatch(value.value) if isinstance(value.value, str) else None
         if match is None or ":" in name:  # what was got is not shown: it may be the password itself
             raise FleetError(
-                f"{node.file}: {node.path}: expected a name without ':' and a bcrypt hash such as `htpasswd -nB NAME`"
+                f"{node.place}: expected a name without ':' and a bcrypt hash such as `htpasswd -nB NAME`"
                 f" prints, got something else for {name!r}"
             )
         if int(match[1]) not in _COSTS:
-            raise FleetError(f"{value.file}: {value.path}: expected a bcrypt cost from 4 to 15, got {int(match[1])}")
+            raise FleetError(f"{value.place}: expected a bcrypt cost from 4 to 15, got {int(match[1])}")
         users[name] = match[0].encode()
     return users

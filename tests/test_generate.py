@@ -107,7 +107,7 @@ def test_a_bad_fleet_generates_nothing_and_says_why(tmp_path: Path, capsys: pyte
     fleet = tmp_path / "fleet.yml"
     fleet.write_text("replicas: [{name: a, url: 'vllm-a:8000'}]", encoding="utf-8")
     assert generate.main(["--fleet", str(fleet), "--out", str(tmp_path / "out")]) == 1
-    assert "fleet.yml: replicas[0].url: expected http(s)://host[:port]" in capsys.readouterr().err
+    assert "fleet.yml:1: replicas[0] (a).url: expected http(s)://host[:port]" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

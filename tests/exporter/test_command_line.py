@@ -31,7 +31,7 @@ def test_a_bad_fleet_starts_nothing(command: list[str], tmp_path: Path, capsys: 
     fleet = write_fleet(tmp_path / "fleet.yml", a="vllm-a:8000")
     assert main([*command, "--fleet", str(fleet)]) == 1
     told = capsys.readouterr()
-    assert told.err == "fleet.yml: replicas[0].url: expected http(s)://host[:port], got 'vllm-a:8000'\n"
+    assert told.err == "fleet.yml:2: replicas[0] (a).url: expected http(s)://host[:port], got 'vllm-a:8000'\n"
     assert told.out == ""
 
 

@@ -42,6 +42,21 @@ def test_no_refusal_repeats_a_secret(name: str) -> None:
     assert "sk-123" not in REFUSALS[name]
 
 
+def test_a_refusal_names_line_and_replica_where_the_value_was_written(tmp_path: Path) -> None:
+    file = tmp_path / "fleet.yml"
+    file.write_text(
+        "\n# ours\nreplicas:\n"
+        "- &base {name: a, url: 'http://h:1', engine: vllm}\n"
+        "- <<: *base\n  name: b\n  url: 'http://h:2'\n  labels:\n    rack: 7\n"
+    )
+    with pytest.raises(FleetError) as refusal:
+        load(file)
+    assert str(refusal.value).startswith("fleet.yml:9: replicas[1] (b).labels.rack: expected text")
+    file.write_text(file.read_text().replace("engine: vllm", "engine: vlm"))
+    with pytest.raises(FleetError, match=r"^fleet\.yml:4: replicas\[0\] \(a\)\.engine: "):
+        load(file)
+
+
 def test_a_file_that_is_not_there_is_refused() -> None:
     with pytest.raises(FleetError, match=r"^no-such\.yml: cannot be read: No such file or directory"):
         load(Path("no-such.yml"))

@@ -177,7 +177,7 @@ def test_a_reload_takes_a_good_fleet_and_keeps_the_old_one_instead_of_a_bad_one(
 
         write_fleet(fleet, a="nonsense")
         answer = requests.post(f"{address}/-/reload", timeout=30)
-        sentence = "fleet.yml: replicas[0].url: expected http(s)://host[:port], got 'nonsense'"
+        sentence = "fleet.yml:2: replicas[0] (a).url: expected http(s)://host[:port], got 'nonsense'"
         assert (answer.status_code, answer.text.splitlines()[0]) == (400, sentence)
         assert [target["labels"]["replica"] for target in get(f"{address}/targets").json()] == ["a", "b"]
         assert "llm_exporter_fleet_reload_success 0.0" in get(f"{address}/metrics").text

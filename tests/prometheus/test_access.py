@@ -72,22 +72,25 @@ def test_without_the_section_nothing_is_said(tmp_path: Path) -> None:
     [
         (
             "{adresses: []}",
-            "fleet.yml: exporter.adresses: unknown key 'adresses', expected one of: addresses, tls, basic",
+            "fleet.yml:2: exporter.adresses: unknown key 'adresses', expected one of: addresses, tls, basic",
         ),
         (
             "{addresses: [exporter]}",
-            "fleet.yml: exporter.addresses[0]: expected host:port of an exporter, got 'exporter'",
+            "fleet.yml:2: exporter.addresses[0]: expected host:port of an exporter, got 'exporter'",
         ),
         (
             "{addresses: ['http://e:1']}",
-            "fleet.yml: exporter.addresses[0]: expected host:port of an exporter, got 'http:",
+            "fleet.yml:2: exporter.addresses[0]: expected host:port of an exporter, got 'http:",
         ),
         (
             "{tls: {cert_file: cert.pem}}",
-            "fleet.yml: exporter.tls: cert_file and key_file belong together: give both, or",
+            "fleet.yml:2: exporter.tls: cert_file and key_file belong together: give both, or",
         ),
-        ("{tls: {ca_file: none.pem}}", "fleet.yml: exporter.tls.ca_file: expected an existing file (there is none at "),
-        ("{basic_auth: {username: a}}", "fleet.yml: exporter.basic_auth: key 'password_file' is missing, got "),
+        (
+            "{tls: {ca_file: none.pem}}",
+            "fleet.yml:2: exporter.tls.ca_file: expected an existing file (there is none at ",
+        ),
+        ("{basic_auth: {username: a}}", "fleet.yml:2: exporter.basic_auth: key 'password_file' is missing, got "),
     ],
 )
 def test_a_section_that_cannot_be_used_is_refused(tmp_path: Path, section: str, sentence: str) -> None:

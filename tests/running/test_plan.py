@@ -52,7 +52,7 @@ def test_a_simulators_port_on_another_machine_is_no_demo(tmp_path: Path) -> None
 def test_a_fleet_with_a_mistake_is_refused_before_anything_starts(tmp_path: Path) -> None:
     file = tmp_path / "fleet.yml"
     file.write_text("replicas: [{name: vllm-a, url: 'vllm-a:8000'}]\n")
-    with pytest.raises(FleetRefusedError, match=r"fleet\.yml: replicas\[0\]\.url: expected http"):
+    with pytest.raises(FleetRefusedError, match=r"fleet\.yml:1: replicas\[0\] \(vllm-a\)\.url: expected http"):
         up.up(file, run=tmp_path / "run", time_scale=1)
     assert not (tmp_path / "run/logs").exists()
 
