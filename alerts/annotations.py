@@ -7,13 +7,16 @@ labels: a label that changes is another alert.
 from collections.abc import Callable
 from typing import TypeVar
 
-from exporter.catalogue import MODEL, REPLICA, Label
+from exporter.catalogue import MODEL, REPLICA, REPLICA_UP, Label
 from prometheus.partition import Table, partition
 from prometheus.promql import Expr, Matcher, quoted
+from prometheus.series import select
+from prometheus.stack import INSTANCE
 
 __all__ = [
     "MODEL_NAME",
     "OF_MODEL",
+    "REPLICA_AND_ADDRESS",
     "REPLICA_NAME",
     "THIS_MODEL",
     "THIS_REPLICA",
@@ -71,6 +74,13 @@ def counts(expr: Expr, label: Label) -> str:
 def _query(expr: Expr, of: Label) -> str:
     text = expr.text().replace(f'"{_ARGUMENT}"', _ARGUMENT)
     return f"query (printf `{text}` $labels.{of.name})"
+
+
+_ADDRESS = f'{{{{ . | first | label "{INSTANCE.name}" }}}}'
+REPLICA_AND_ADDRESS = (
+    f"{REPLICA_NAME}{{{{ with {_query(select(REPLICA_UP, THIS_REPLICA), REPLICA)} }}}} ({_ADDRESS}){{{{ end }}}}"
+)
+"""A replica and its host:port in brackets, if it is scraped: whoever is woken may not know where a name runs."""
 
 
 def choose(table: Table[Settings], setting: Callable[[Settings], Value], show: Callable[[Value], str]) -> str:

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from alerts.annotations import OF_MODEL, REPLICA_NAME
+from alerts.annotations import OF_MODEL, REPLICA_AND_ADDRESS, REPLICA_NAME
 from alerts.model import Alert, AlertGroup, AlertRule, Severity
 from exporter.catalogue import DRAIN_EXPIRY, MODEL, REPLICA, REPLICA_DRAINING, REQUESTS_RUNNING
 from exporter.fleet import Fleet
@@ -46,7 +46,7 @@ GROUP = AlertGroup(
             rules=(AlertRule(severity=Severity.TICKET, expression=_stuck, keep=timedelta(minutes=15)),),
             summary=f"{OF_MODEL}the drain of replica {REPLICA_NAME} did not end",
             description=lambda _: (
-                f"The drain marker of {REPLICA_NAME} has run out, and {{{{ $value }}}} requests still ran."
+                f"The drain marker of {REPLICA_AND_ADDRESS} has run out, and {{{{ $value }}}} requests still ran."
                 " Its other alerts speak again. If it is stopped now, these requests are cut."
             ),
             board="fleet",

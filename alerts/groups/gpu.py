@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import partial
 from typing import TypeVar
 
-from alerts.annotations import MODEL_NAME, REPLICA_NAME, choose, name
+from alerts.annotations import MODEL_NAME, REPLICA_AND_ADDRESS, REPLICA_NAME, choose, name
 from alerts.model import Alert, AlertGroup, AlertRule, Louder, Severity
 from alerts.sight import WHY_DRIVER, WHY_PAGE, out_of_sight, sources_down
 from exporter.catalogue import (
@@ -261,7 +261,7 @@ GROUP = AlertGroup(
             rules=_ticket(timedelta(minutes=2), _idle_with_queue),
             summary=f"{MODEL_NAME}: requests wait at {REPLICA_NAME} and its GPUs are idle",
             description=lambda fleet: (
-                f"For 5m requests have waited at {REPLICA_NAME} while its cards were busy at most"
+                f"For 5m requests have waited at {REPLICA_AND_ADDRESS} while its cards were busy at most"
                 f" {{{{ $value | humanizePercentage }}}} of the time ({_limit(fleet, lambda of: of.gpu_idle)})."
             ),
             board="fleet",

@@ -8,7 +8,7 @@ three. Where nothing fails because there is nothing left to scrape, it takes two
 from datetime import timedelta
 from decimal import Decimal
 
-from alerts.annotations import REPLICA_NAME
+from alerts.annotations import REPLICA_AND_ADDRESS, REPLICA_NAME
 from alerts.model import Alert, AlertGroup, AlertRule, Severity
 from exporter.catalogue import (
     FLEET_RELOAD_SUCCESS,
@@ -159,8 +159,8 @@ GROUP = AlertGroup(
             rules=(AlertRule(severity=Severity.TICKET, expression=_scrape_slow, delay=timedelta(minutes=10)),),
             summary=f"Replica {REPLICA_NAME} answers scrapes slowly",
             description=lambda _: (
-                f"Scrapes of {REPLICA_NAME} took {{{{ $value | humanizeDuration }}}} in the mean of 10m (limit 5s)."
-                " When they take longer than the interval of 10s, it seems to be down."
+                f"Scrapes of {REPLICA_AND_ADDRESS} took {{{{ $value | humanizeDuration }}}} in the mean of 10m"
+                " (limit 5s). When they take longer than the interval of 10s, it seems to be down."
             ),
             board="fleet",
             every=timedelta(minutes=1),

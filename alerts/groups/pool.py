@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
 
-from alerts.annotations import MODEL_NAME, OF_MODEL, REPLICA_NAME, THIS_MODEL, counts
+from alerts.annotations import MODEL_NAME, OF_MODEL, REPLICA_AND_ADDRESS, REPLICA_NAME, THIS_MODEL, counts
 from alerts.expected import known_models, not_off
 from alerts.model import Alert, AlertGroup, AlertRule, Louder, Severity
 from exporter.catalogue import (
@@ -121,7 +121,7 @@ GROUP = AlertGroup(
             rules=(AlertRule(severity=Severity.TICKET, expression=_flapping),),
             summary=f"{OF_MODEL}replica {REPLICA_NAME} comes and goes",
             description=lambda _: (
-                f'{REPLICA_NAME} went away or restarted {{{{ $value | printf "%.0f" }}}} times within 1h.'
+                f'{REPLICA_AND_ADDRESS} went away or restarted {{{{ $value | printf "%.0f" }}}} times within 1h.'
                 " Each time the requests in it are lost."
             ),
             board="fleet",
@@ -147,7 +147,7 @@ GROUP = AlertGroup(
             rules=(AlertRule(severity=Severity.TICKET, expression=_cold_start_slow),),
             summary=f"{OF_MODEL}replica {REPLICA_NAME} takes long to load",
             description=lambda _: (
-                f"{REPLICA_NAME} has been loading for {{{{ $value | humanizeDuration }}}} and is not ready yet."
+                f"{REPLICA_AND_ADDRESS} has been loading for {{{{ $value | humanizeDuration }}}} and is not ready yet."
             ),
             board="fleet",
             quiet_while=(_DOWN,),
@@ -165,7 +165,7 @@ GROUP = AlertGroup(
             ),
             summary=f"{OF_MODEL}replica {REPLICA_NAME} is slower than its peers",
             description=lambda _: (
-                f"Over 30m a request to {REPLICA_NAME} took {{{{ $value | humanizeDuration }}}} on average,"
+                f"Over 30m a request to {REPLICA_AND_ADDRESS} took {{{{ $value | humanizeDuration }}}} on average,"
                 " between tokens or to the first one: many times as long as the median of its pool."
             ),
             board="fleet",

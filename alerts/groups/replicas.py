@@ -12,7 +12,17 @@ whoever drains the last one leaves users with nothing, which pages, and the page
 from datetime import timedelta
 from decimal import Decimal
 
-from alerts.annotations import MODEL_NAME, OF_MODEL, REPLICA_NAME, THIS_MODEL, THIS_REPLICA, counts, name, number
+from alerts.annotations import (
+    MODEL_NAME,
+    OF_MODEL,
+    REPLICA_AND_ADDRESS,
+    REPLICA_NAME,
+    THIS_MODEL,
+    THIS_REPLICA,
+    counts,
+    name,
+    number,
+)
 from alerts.expected import known_models, not_off
 from alerts.model import Alert, AlertGroup, AlertRule, Louder, Severity
 from exporter.catalogue import MODEL, REPLICA, REPLICA_STATE, STATE
@@ -138,7 +148,7 @@ GROUP = AlertGroup(
             rules=(AlertRule(severity=Severity.TICKET, expression=_replica_down, delay=timedelta(minutes=5)),),
             summary=f"{OF_MODEL}replica {REPLICA_NAME} is down",
             description=lambda _: (
-                f"{REPLICA_NAME} failed in {{{{ $value | humanizePercentage }}}} of the scrapes of the last 5m"
+                f"{REPLICA_AND_ADDRESS} failed in {{{{ $value | humanizePercentage }}}} of the scrapes of the last 5m"
                 f" (limit 50%); now: {_STATE_OF_REPLICA}."
             ),
             board="fleet",

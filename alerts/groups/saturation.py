@@ -9,7 +9,7 @@ from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 
-from alerts.annotations import MODEL_NAME, REPLICA_NAME
+from alerts.annotations import MODEL_NAME, REPLICA_AND_ADDRESS, REPLICA_NAME
 from alerts.model import Alert, AlertGroup, AlertRule, Louder, Severity
 from exporter.catalogue import (
     GENERATION_TOKENS,
@@ -168,7 +168,7 @@ GROUP = AlertGroup(
             meaning="A replica's KV cache is full, and requests wait for it or lose it to each other.",
             summary=f"the KV cache of replica {REPLICA_NAME} is full",
             description=(
-                f"Over 5m {_PERCENT} of the KV cache of {REPLICA_NAME} were in use,"
+                f"Over 5m {_PERCENT} of the KV cache of {REPLICA_AND_ADDRESS} were in use,"
                 " and requests queued or were preempted."
             ),
         ),

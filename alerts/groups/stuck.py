@@ -14,7 +14,7 @@ rules wait 15 s and scrapes 10 s, Alertmanager waits 5 s: 175 s.
 from collections.abc import Iterator
 from datetime import timedelta
 
-from alerts.annotations import OF_MODEL, REPLICA_NAME
+from alerts.annotations import OF_MODEL, REPLICA_AND_ADDRESS, REPLICA_NAME
 from alerts.model import Alert, AlertGroup, AlertRule, Louder, Severity
 from exporter.catalogue import (
     ENGINE,
@@ -94,7 +94,7 @@ GROUP = AlertGroup(
             rules=(AlertRule(severity=Severity.PAGE, expression=_stuck, delay=_INTERVAL),),
             summary=f"{OF_MODEL}replica {REPLICA_NAME} is stuck",
             description=lambda _: (
-                f"{REPLICA_NAME} holds {{{{ $value }}}} requests, says that it is ready, and has given no token"
+                f"{REPLICA_AND_ADDRESS} holds {{{{ $value }}}} requests, says that it is ready, and has given no token"
                 " for minutes. Its users wait for nothing until it is restarted."
             ),
             board="fleet",

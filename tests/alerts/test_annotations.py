@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from alerts.annotations import REPLICA_AND_ADDRESS
 from alerts.catalogue import ALERTS
 from alerts.catalogue import alert as entry
 from alerts.model import Severity
@@ -44,8 +45,9 @@ SERIES = {
     **{
         # no sample on the edge of the window, where versions disagree
         f'llm_replica_state{{model="flaps",replica="f",state="{state}"}}': f"{values * 90}stale {values * 30}"
-        for state, values in {"ready": "0 1 0 ", "unreachable": "1 0 1 "}.items()
+        for state, values in {"ready": "0 1 0 ", "unreachable": "1 0 1 ", "sleeping": "0 0 0 "}.items()
     },
+    'llm_replica_up{replica="a",instance="10.0.0.1:8000"}': "0x360",
     **{
         f'llm_replica_state{{replica="new",state="{state}"}}': f"{int(state == 'denied')}x360" for state in STATE.values
     },
@@ -115,12 +117,17 @@ EXPECTED = {
             "labels": {"severity": "ticket", "model": MODEL, "replica": replica},
             "annotations": {
                 "summary": f"org/a&b: replica {replica} is down",
-                "description": f"{replica} failed in 100% of the scrapes of the last 5m (limit 50%); now: {state}.",
+                "description": f"{replica}{where} failed in 100% of the scrapes of the last 5m (limit 50%);"
+                f" now: {state}.",
                 "runbook_url": f"{RUNBOOKS}/LLMReplicaDown",
                 "dashboard_url": BOARD,
             },
         }
-        for replica, state in {"a": "broken", "b": "unreachable", "c": "unreachable"}.items()
+        for replica, where, state in (
+            ("a", " (10.0.0.1:8000)", "broken"),
+            ("b", "", "unreachable"),
+            ("c", "", "unreachable"),
+        )
     ]
     + [
         {
@@ -222,6 +229,14 @@ def test_a_name_of_two_lines_is_one_string_in_a_template(promtools: Tool, tmp_pa
     rules = sorted(tmp_path.glob("*.yml"))
     result = subprocess.run([promtools.path, "check", "rules", *rules], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_whatever_is_said_about_one_replica_says_where_it_runs() -> None:
+    for alert in ALERTS:
+        description = alert.description(MIXED)
+        is_about_one = description.count("{{ $labels.replica }}") > 0
+        is_told = alert.name != "LLMReplicaDraining"  # of which nobody is told
+        assert (REPLICA_AND_ADDRESS in description) is (is_about_one and is_told), alert.name
 
 
 def test_every_alert_can_be_told_apart_and_acted_on() -> None:
