@@ -138,6 +138,15 @@ def test_shell_blocks_are_shell(page: Page) -> None:
         assert shlex.split(block, comments=True)
 
 
+def test_the_token_for_drains_is_made_for_nobody_else_to_read(tmp_path: Path) -> None:
+    (tmp_path / "secrets").mkdir()
+    made = next(PAGES["drain"].blocks("sh"))
+    subprocess.run(["bash", "-ec", f"umask 022\n{made}"], cwd=tmp_path, check=True)
+    token = tmp_path / "secrets/admin-token"
+    assert len(token.read_text().strip()) > SHORTEST_SECTION
+    assert token.stat().st_mode & 0o777 == 0o600
+
+
 @every_page
 def test_addresses_are_those_of_our_parts_or_the_demo(page: Page) -> None:
     ours = {service.port for service in (*services.ALWAYS, *services.DEMO_ONLY, services.PHONE)}
