@@ -27,6 +27,7 @@ _ADDRESS = re.compile(r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})
 _PERCENT = re.compile(r"[0-9]+(?:\.[0-9]+)?%")
 _WORDS = re.compile(r"[a-z]{1,15}[0-9]{0,2}(?:[-_][a-z]{1,15}[0-9]{0,2})*")
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
+_REMARK_FOR_VALUE = re.compile(r":[ \t]+#\w.*[]}]")
 _NAME = re.compile(r"[\w.-]{1,63}")
 _SHORTEST_SECRET = 16
 _MOST = 10**9
@@ -127,7 +128,8 @@ class Node:
                 raise FleetError(f"{node.place}: unknown key {key!r}, expected one of: {', '.join(known)}{hint}")
         for key in required:
             if key not in entries:
-                raise FleetError(f"{self.place}: key {key!r} is missing, got {_shown(self.value)}")
+                hint = "; a value that begins with # needs quotes" if key in (self.value or ()) else ""
+                raise FleetError(f"{self.place}: key {key!r} is missing, got {_shown(self.value)}{hint}")
         return entries
 
     def entries(self, expected: str = "a mapping") -> dict[str, "Node"]:
@@ -255,11 +257,20 @@ def read(path: Path) -> Node:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
-        raise FleetError(f"{path.name}:{line} not YAML: {error.problem}") from None
+        hint = _remark_for_value(text, mark.index if mark else 0)
+        raise FleetError(f"{path.name}:{line} not YAML: {error.problem}{hint}") from None
     except RecursionError:
         raise FleetError(f"{path.name}: lists and mappings stand too deep in each other") from None
     except (yaml.YAMLError, ValueError) as error:
         raise FleetError(f"{path.name}: not YAML: {' '.join(str(error).split())}") from None
+
+
+def _remark_for_value(text: str, end: int) -> str:
+    """Tell of the last `key: #value` before a place where YAML breaks off: the bracket behind it went unread."""
+    *_, last = (None, *_REMARK_FOR_VALUE.finditer(text, 0, end))
+    if last is None:
+        return ""
+    return f"; line {text.count(chr(10), 0, last.start()) + 1}: a value that begins with # needs quotes"
 
 
 def _called(value: Any) -> str:  # noqa: ANN401 - any YAML value
