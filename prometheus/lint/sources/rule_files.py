@@ -5,9 +5,11 @@ In: a file's name and text. Out: `Written` expressions; raises SourceError for w
     # lint ignore: CHECK reason      above a rule or within it: the check does not apply to this rule
 """
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 
 import promql_parser
 import yaml
@@ -29,6 +31,8 @@ _QUERY = re.compile(r"query\s+\(?(?:printf\s+)?(?:`(?P<raw>[^`]*)`|\"(?P<quoted>
 _DURATION = re.compile(r"0|(?=.)(?:\d+y)?(?:\d+w)?(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s)?(?:\d+ms)?", re.ASCII)
 _LONGEST = timedelta(microseconds=2**63 // 1000)
 """Prometheus counts in nanoseconds, in 64 bits."""
+_MOST = 2**63
+_NOTHING, _TEXT = "tag:yaml.org,2002:null", "tag:yaml.org,2002:str"
 _ARGUMENT = re.compile(r"%(?:\[\d+\])?[qvs]")
 
 Mapping = dict[str, yaml.Node]
@@ -62,6 +66,9 @@ def _rules(group: yaml.Node, names: set[str]) -> list[tuple[yaml.Node, timedelta
         wrong = f"two groups are named {name!r}" if name else "a group has no name"
         raise SourceError(wrong, position=_position(group), fix="give each group of a file its own name")
     names.add(name)
+    if "limit" in parts and not _is_number(parts["limit"]):
+        fix = "a whole number of series or alerts; 0 is no limit"
+        raise SourceError("limit is no number", position=_position(parts["limit"]), fix=fix)
     interval = (_duration(parts["interval"]) if "interval" in parts else timedelta()) or INTERVAL
     return [(rule, interval) for rule in _items(parts.get("rules"))]
 
@@ -183,6 +190,27 @@ def _duration(node: yaml.Node) -> timedelta:
         if duration <= _LONGEST:
             return duration
     raise SourceError(f"{text!r} is no duration", position=_position(node), fix="such as 5m or 1h30m")
+
+
+def _is_number(node: yaml.Node) -> bool:
+    """Tell whether Prometheus reads a number of 64 bits; it cuts off fractions, and takes nothing at all for 0."""
+    if not isinstance(node, yaml.ScalarNode):
+        return False
+    if node.tag == _NOTHING:
+        return True
+    is_text = node.style is not None and node.tag == _TEXT
+    return not is_text and node.value.isascii() and -_MOST <= _number(node.value) < _MOST
+
+
+def _number(text: str) -> float:
+    """Read a number as YAML 1.1 and 1.2 write them; what is none is not a number."""
+    kinds: tuple[Callable[[str], float], ...] = (partial(int, base=0), float)
+    for kind in kinds:
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return math.nan
 
 
 def _position(node: yaml.Node) -> Position:

@@ -87,6 +87,7 @@ BROKEN = {
     "groups: [{name: a}, {name: a}]": "two groups are named 'a'",
     "groups: [{name: a, every: 5m}]": "unknown key 'every'",
     "groups: [{name: a, interval: soon}]": "'soon' is no duration",
+    "groups: [{name: a, limit: abc}]": "limit is no number",
     "groups: [{name: a, rules: [{expr: up}]}]": "not a rule",
     "groups: [{name: a, rules: [{record: a, alert: b, expr: up}]}]": "not a rule",
     "groups: [{name: a, rules: [{record: a}]}]": "not a rule",
@@ -135,6 +136,30 @@ def test_a_duration_that_every_promtool_takes_is_taken(tmp_path: Path, wait: str
     assert written.rule
     is_zero = not wait.strip("0hms")
     assert (written.rule.delay == timedelta(), written.rule.interval == INTERVAL) == (is_zero, is_zero)
+
+
+LIMITS = {
+    **dict.fromkeys(["0", "5", "-1", "+5", "0x10", "0o7", "010", "08", "1_000", "1.5", "1e3", "!!int '5'", ""], True),
+    **dict.fromkeys(["9223372036854775807", "1e18", "~", "null"], True),
+    **dict.fromkeys(["abc", "'5'", '""', "[1]", "{}", "true", "1:30", ".inf", ".nan", "nan", "inf", "_5"], False),
+    **dict.fromkeys(["9223372036854775808", "1e30", "2026-01-01", "5m", "٣"], False),
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_limit_is_taken_where_every_promtool_takes_it(tmp_path: Path, limit: str) -> None:
+    file = tmp_path / "own.yml"
+    file.write_text(f"groups:\n- name: a\n  limit: {limit}\n  rules:\n  - {{record: 'a:b', expr: up}}\n")
+    promtools = tools.all_versions("promtool")
+    assert promtools, tools.missing("promtool")
+    for promtool in promtools:
+        check = subprocess.run([promtool.path, "check", "rules", file], capture_output=True, check=False)
+        assert (check.returncode == 0) is LIMITS[limit], str(promtool)
+    if LIMITS[limit]:
+        assert rule_files.read("own.yml", file.read_text())
+        return
+    with pytest.raises(SourceError, match="limit is no number"):
+        rule_files.read("own.yml", file.read_text())
 
 
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "groups:\n", "groups: []\n", "groups: [{name: a}]\n"])
