@@ -13,7 +13,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from alerts.exchange import documents
+from alerts.exchange import documents, sloth
 from alerts.exchange.asked import asked
 from alerts.exchange.openslo import API_VERSION, DEFAULT, MODEL_NOTE, OBJECTIVES_NOTE, SLO_NOTE, THRESHOLD_NOTE
 from exporter.catalogue import SLO
@@ -82,12 +82,24 @@ def _told(nodes: Iterable[Node]) -> list[_Told]:
 
 
 def _head(node: Node) -> dict[str, Node]:
+    if isinstance(node.value, dict) and "apiVersion" not in node.value:
+        raise FleetError(
+            f"{node.file}: expected an OpenSLO document"
+            f" (apiVersion: {API_VERSION}, kind: {', '.join(('SLO', *_IGNORED))}), got {_stranger(node.value)}"
+        )
     head = node.mapping(required=("apiVersion", "kind", "metadata", "spec"))
     if head["apiVersion"].value != API_VERSION:
         head["apiVersion"].refuse(API_VERSION)
     if head["kind"].value not in {"SLO", *_IGNORED}:
         head["kind"].refuse(f"SLO, {', '.join(_IGNORED)}; alerts come from objectives, whom they tell from fleet.yml")
     return head
+
+
+def _stranger(value: dict[Any, Any]) -> str:
+    """Say what a document without apiVersion is."""
+    if value.get("version") == sloth.VERSION:
+        return f"a specification for Sloth (version: {sloth.VERSION}); these are written, not read"
+    return "one without apiVersion"
 
 
 def _slo(node: Node, head: dict[str, Node], indicators: dict[str, Node]) -> _Told:

@@ -32,11 +32,20 @@ def test_sloth_gets_a_document_per_model(capsys: pytest.CaptureFixture[str]) -> 
     assert len(specs) == 3
 
 
+def test_a_specification_for_sloth_is_told_from_openslo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["export", "--format", "sloth", "--fleet", str(ROOT / "fleet.yml")])
+    (tmp_path / "sloth.yml").write_text(capsys.readouterr().out)
+    assert main(["import", str(tmp_path / "sloth.yml")]) == 1
+    said = capsys.readouterr().err
+    assert "expected an OpenSLO document (apiVersion: openslo/v1, kind: SLO, Service, DataSource, SLI), got" in said
+    assert "got a specification for Sloth (version: prometheus/v1); these are written, not read" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["import", "none.yml"], "none.yml: cannot be read: No such file or directory; give a file of OpenSLO"),
-        (["import", str(ROOT / "fleet.yml")], "unknown key 'replicas'"),
+        (["import", str(ROOT / "fleet.yml")], "expected an OpenSLO document (apiVersion: openslo/v1, "),
         (["export", "--format", "sloth", "--fleet", "none.yml"], "none.yml"),
     ],
 )

@@ -266,7 +266,11 @@ def test_there_is_one_window_for_all() -> None:
         ("a: 1\na: 2", "key 'a' is given twice"),
         ("", "o.yml: expected at least one document of kind SLO, got none"),
         ("just text", "o.yml: document 1: expected a mapping"),
-        ("kind: SLO", "o.yml: document 1: key 'apiVersion' is missing"),
+        (
+            "kind: SLO",
+            "(apiVersion: openslo/v1, kind: SLO, Service, DataSource, SLI), got one without apiVersion",
+        ),
+        ("apiVersion: openslo/v1\nkind: SLO", "o.yml: document 1: key 'metadata' is missing"),
     ],
 )
 def test_a_file_that_holds_no_documents_is_refused(text: str, sentence: str) -> None:
