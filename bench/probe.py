@@ -84,7 +84,8 @@ def _take_turns(turns: Mapping[str, Callable[[], float]], rounds: int) -> dict[s
 
 
 def _ours(subject: Exporter, seconds: float) -> float:
-    """Answer milliseconds of CPU per probe."""
+    """Answer milliseconds of CPU per probe, after as long a start as Prometheus has."""
+    asyncio.run(probe_at_rate(subject.port, subject.names, rate=_RATE, seconds=_SETTLE_SECONDS))
     before = subject.use.cpu
     probes = asyncio.run(probe_at_rate(subject.port, subject.names, rate=_RATE, seconds=seconds))
     return 1000 * (subject.use.cpu - before) / probes
