@@ -14,18 +14,16 @@ from exporter.catalogue import (
     GPU_FAILURE,
     GPU_ORIGIN,
     GPU_SOURCE,
-    Metric,
 )
 from exporter.fleet import Fleet
 from prometheus.promql import Expr, Matcher
-from prometheus.series import select
+from prometheus.series import last_known, select
 from prometheus.stack import INSTANCE, JOB, UP
 from prometheus.windows import TILE
 
 __all__ = ["WHY_DRIVER", "WHY_PAGE", "out_of_sight", "sources_down"]
 
 _DAY = timedelta(days=1)
-_SEEN = timedelta(minutes=1)
 
 _DRIVER = Matcher.equal(GPU_SOURCE, "nvml")
 _PAGE = Matcher.unequal(GPU_SOURCE, "nvml")
@@ -66,20 +64,15 @@ def _silent(*matchers: Matcher) -> Expr:
     return select(UP, Matcher.equal(JOB, "gpu"), *matchers).aggregate("max", INSTANCE).compare("==", 0)
 
 
-def _last(metric: Metric, *matchers: Matcher) -> Expr:
-    """Answer what the last scrapes knew, so that a lost one does not begin the delay of an alert anew."""
-    return select(metric, *matchers).over_time("last", _SEEN)
-
-
 def _pages() -> Expr:
-    unread = _last(GPU_COLLECTOR_UP, _PAGE).aggregate("max", *_OF_PAGE).compare("==", 0)
-    return _last(GPU_COLLECTOR_CARDS, _PAGE).aggregate("max", *_OF_PAGE).intersect(unread)
+    unread = last_known(GPU_COLLECTOR_UP, _PAGE).aggregate("max", *_OF_PAGE).compare("==", 0)
+    return last_known(GPU_COLLECTOR_CARDS, _PAGE).aggregate("max", *_OF_PAGE).intersect(unread)
 
 
 def _drivers() -> Expr:
-    cards = _last(GPU_COLLECTOR_CARDS, _DRIVER).aggregate("max", *_OF_DRIVER)
+    cards = last_known(GPU_COLLECTOR_CARDS, _DRIVER).aggregate("max", *_OF_DRIVER)
     ill, gone = (
-        _last(GPU_COLLECTOR_FAILURE, _DRIVER, matcher).aggregate("max", *_OF_DRIVER)
+        last_known(GPU_COLLECTOR_FAILURE, _DRIVER, matcher).aggregate("max", *_OF_DRIVER)
         for matcher in (Matcher.outside(GPU_FAILURE, _WITHOUT_CARDS), Matcher.among(GPU_FAILURE, _GONE))
     )
     return cards.intersect(ill).union(cards.compare(">", 0).intersect(gone))

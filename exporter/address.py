@@ -1,13 +1,14 @@
-"""Address: where something listens, as fleet.yml says it, when two are the same, and whom to trust there."""
+"""Address: where something listens, as fleet.yml says it, when two are the same, with which key, and whom to trust."""
 
 import re
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from exporter.document import FleetError, Node
 
-__all__ = ["authorities", "origin", "server"]
+__all__ = ["guarded", "origin", "server"]
 
 _HOST = re.compile(
     r"(?=.{1,254}$)\w(?:[\w-]{0,61}\w)?(?:\.\w(?:[\w-]{0,61}\w)?)*\.?"  # what a name can be, or an address
@@ -40,7 +41,17 @@ def server(url: str) -> tuple[str | None, int]:
     return parts.hostname, parts.port or _PORTS[parts.scheme]
 
 
-def authorities(node: Node, base: Path) -> Path:
+def guarded(parts: Mapping[str, Node], base: Path, what: str) -> tuple[str, Path | None, Path | None]:
+    """Read `url`, `api_key_file` and `tls` of `what`: the origin, the file of the key, that of the authorities."""
+    tls = parts["tls"].mapping(optional=("ca_file",)) if "tls" in parts else {}
+    url = origin(parts["url"])
+    if tls and not url.startswith("https:"):
+        parts["url"].refuse(f"https://host[:port], since the {what} has tls")
+    key = parts["api_key_file"].existing_file(base) if "api_key_file" in parts else None
+    return url, key, _authorities(tls["ca_file"], base) if "ca_file" in tls else None
+
+
+def _authorities(node: Node, base: Path) -> Path:
     """Read the path of a file of certificates, relative to `base`."""
     path = node.existing_file(base)
     try:

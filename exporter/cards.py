@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from exporter import catalogue
-from exporter.address import authorities, origin, server
+from exporter.address import guarded, origin, server
 from exporter.document import FleetError, Node
 
 __all__ = ["NVIDIA", "CardPage", "Gpus", "card_names", "gpus"]
@@ -80,15 +80,8 @@ def _page(node: Node, base: Path) -> CardPage:
     if not isinstance(node.value, dict):
         return CardPage(url=origin(node))
     parts = node.mapping(required=("url",), optional=("api_key_file", "tls"))
-    tls = parts["tls"].mapping(optional=("ca_file",)) if "tls" in parts else {}
-    url = origin(parts["url"])
-    if tls and not url.startswith("https:"):
-        parts["url"].refuse("https://host[:port], since the page has tls")
-    return CardPage(
-        url=url,
-        api_key_file=parts["api_key_file"].existing_file(base) if "api_key_file" in parts else None,
-        ca_file=authorities(tls["ca_file"], base) if "ca_file" in tls else None,
-    )
+    url, key, authorities = guarded(parts, base, "page")
+    return CardPage(url=url, api_key_file=key, ca_file=authorities)
 
 
 def _refuse_twice(nodes: list[Node], urls: list[str]) -> None:

@@ -93,7 +93,10 @@ class Connection(asyncio.BufferedProtocol):
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
         self._is_kept = True
-        self._limit = 0
+        self._expect(0)
+
+    def _expect(self, limit: int) -> None:
+        self._limit = limit
         self._status = 0
         self._headers: dict[str, str] = {}
         self._parts: list[bytes] = []
@@ -210,16 +213,6 @@ class Connection(asyncio.BufferedProtocol):
         if self._is_headed and not self._is_complete:
             self._is_complete = True
             self._is_kept = self._parser.should_keep_alive()
-
-    def _expect(self, limit: int) -> None:
-        self._limit = limit
-        self._status = 0
-        self._headers = {}
-        self._parts = []
-        self._size = 0
-        self._overhead = 0
-        self._is_headed = False
-        self._is_complete = False
 
     @property
     def _is_framed(self) -> bool:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from exporter import catalogue, includes
 from exporter.access import Access, access
-from exporter.address import authorities, origin, server
+from exporter.address import guarded, server
 from exporter.cards import Gpus, card_names, gpus
 from exporter.document import FleetError, Node, read
 from exporter.engines import ENGINES
@@ -145,17 +145,14 @@ def _replica(node: Node, base: Path) -> Replica:
     engine = parts["engine"].text() if "engine" in parts else None
     if engine is not None and engine not in catalogue.ENGINE.values:
         parts["engine"].refuse(f"one of: {', '.join(catalogue.ENGINE.values)}")
-    tls = parts["tls"].mapping(optional=("ca_file",)) if "tls" in parts else {}
-    url = origin(parts["url"])
-    if tls and not url.startswith("https:"):
-        parts["url"].refuse("https://host[:port], since the replica has tls")
+    url, key, authorities = guarded(parts, base, "replica")
     return Replica(
         name=name,
         url=url,
         model=parts["model"].text("a model name") if "model" in parts else None,
         engine=engine,
-        api_key_file=parts["api_key_file"].existing_file(base) if "api_key_file" in parts else None,
-        ca_file=authorities(tls["ca_file"], base) if "ca_file" in tls else None,
+        api_key_file=key,
+        ca_file=authorities,
         gpus=card_names(parts["gpus"]) if "gpus" in parts else (),
         labels=_labels(parts["labels"]) if "labels" in parts else {},
     )

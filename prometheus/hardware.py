@@ -20,7 +20,7 @@ from exporter.catalogue import (
     Metric,
 )
 from prometheus.promql import Expr, Matcher
-from prometheus.series import Recorded, RecordingRule, RuleGroup, select
+from prometheus.series import Recorded, RecordingRule, RuleGroup, last_known, select
 from prometheus.windows import TILE
 
 __all__ = [
@@ -36,7 +36,6 @@ __all__ = [
 
 ON_CARD = (GPU, PARTITION)
 _INTERVAL = timedelta(seconds=30)
-_SEEN = timedelta(minutes=1)
 
 CLAIMS = Recorded(
     name="replica_gpu:llm_gpu_claims:max",
@@ -97,7 +96,7 @@ def _claims() -> Expr:
     A scrape that is lost takes no claim away, or trouble with a card would be nobody's for a moment.
     """
     known, unknown = (
-        select(REPLICA_GPU_INFO, matcher).over_time("last", _SEEN).aggregate("max", *CLAIMS.labels)
+        last_known(REPLICA_GPU_INFO, matcher).aggregate("max", *CLAIMS.labels)
         for matcher in (Matcher.unequal(MODEL, ""), Matcher.equal(MODEL, ""))
     )
     return known.union(unknown.without(known, on=(REPLICA, *ON_CARD)))

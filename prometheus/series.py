@@ -11,7 +11,9 @@ from exporter.catalogue import Group, Kind, Label, Metric, bound_text
 from prometheus.promql import LE, TARGET_LABELS, Expr, Matcher, PromQLError, Shape
 from prometheus.stack import INSTANCE
 
-__all__ = ["Recorded", "RecordingRule", "RuleGroup", "buckets", "events", "select", "sums", "within"]
+__all__ = ["Recorded", "RecordingRule", "RuleGroup", "buckets", "events", "last_known", "select", "sums", "within"]
+
+_LAST_SCRAPES = timedelta(minutes=1)
 
 
 def select(metric: Metric, *matchers: Matcher) -> Expr:
@@ -57,6 +59,11 @@ def _require_histogram(metric: Metric) -> None:
 def _labels(metric: Metric, *more: Label) -> tuple[Label, ...]:
     of_target = (INSTANCE,) if metric.group is Group.GPU else TARGET_LABELS  # cards are on the page of a host
     return (*metric.labels, *of_target, *more)
+
+
+def last_known(metric: Metric, *matchers: Matcher) -> Expr:
+    """Answer what the last scrapes knew, so that a lost one does not begin the delay of an alert anew."""
+    return select(metric, *matchers).over_time("last", _LAST_SCRAPES)
 
 
 def _selector(name: str, labels: Iterable[Label], shape: Shape, matchers: tuple[Matcher, ...]) -> Expr:

@@ -37,21 +37,19 @@ from exporter.catalogue import (
     THROTTLE,
     XID,
     Label,
-    Metric,
 )
 from exporter.fleet import Fleet
 from exporter.thresholds import Thresholds
 from prometheus.hardware import CLAIMS, ON_CARD
 from prometheus.partition import partition
 from prometheus.promql import Expr, Matcher, Seconds, number_text
-from prometheus.series import select
+from prometheus.series import last_known, select
 from prometheus.stack import INSTANCE
 from prometheus.windows import SHORT, TILE
 
 __all__ = ["GROUP"]
 
 _HOUR = SHORT[-1]
-_SEEN = timedelta(minutes=1)
 _HARMLESS_XIDS = ("45",)
 """45 follows whenever a process is killed while it uses the card."""
 _SLOWED_BY = ("software_thermal", "hardware_thermal", "hardware_slowdown", "power_brake")
@@ -82,25 +80,20 @@ def _told_beyond(trouble: Trouble[Limit], setting: Setting[Limit], on: tuple[Lab
     return first.union(*others, nobodys)
 
 
-def _last(metric: Metric, *matchers: Matcher) -> Expr:
-    """Answer what the last scrapes knew, so that a lost one does not begin the delay of an alert anew."""
-    return select(metric, *matchers).over_time("last", _SEEN)
-
-
 def _lost(_: Fleet) -> Expr:
     """Find cards that their source does not show any more (0), and those that no source ever showed (1).
 
     A card whose source is gone may be well; while any source is, one that was never seen may stand behind it.
     """
     claims = CLAIMS.select()
-    up = _last(GPU_UP).aggregate("max", GPU)
+    up = last_known(GPU_UP).aggregate("max", GPU)
     unseen = select(GPU_TROUBLE, Matcher.equal(GPU_FAILURE, "unseen")).aggregate("max", GPU)
     never = claims.without(up, unseen, on=(GPU,)).unless_any(out_of_sight())
     return _told(up.compare("==", 0), GPU).union(never)
 
 
 def _news(span: timedelta, *matchers: Matcher) -> Expr:
-    at = _last(GPU_XID_TIME, Matcher.outside(XID, _HARMLESS_XIDS), *matchers)
+    at = last_known(GPU_XID_TIME, Matcher.outside(XID, _HARMLESS_XIDS), *matchers)
     return at.age().compare("<", Seconds(span=span))
 
 
@@ -111,7 +104,7 @@ def _xid(span: timedelta) -> Expr:
 def _ecc(_: Fleet) -> Expr:
     """Find uncorrectable errors of the last hour, and memory that has no spare rows left."""
     errors = select(GPU_ECC_ERRORS, Matcher.equal(ECC_KIND, "uncorrected")).rate(_HOUR)
-    failed = _last(GPU_REMAPPED_ROWS, Matcher.equal(ROW_KIND, "failed"))
+    failed = last_known(GPU_REMAPPED_ROWS, Matcher.equal(ROW_KIND, "failed"))
     bad, worn = (each.aggregate("max", GPU).compare(">", 0) for each in (errors, failed))
     return _told(bad.union(worn), GPU)
 
@@ -127,7 +120,7 @@ def _throttled(share: Decimal) -> Expr:
 def _near_full(least: Decimal) -> Expr:
     """Find cards whose free memory never came above the limit for minutes."""
     free = select(GPU_MEMORY_FREE).over_time("max", TILE.span).aggregate("max", *ON_CARD)
-    return (free / _last(GPU_MEMORY_TOTAL).aggregate("max", *ON_CARD)).compare("<", least)
+    return (free / last_known(GPU_MEMORY_TOTAL).aggregate("max", *ON_CARD)).compare("<", least)
 
 
 def _idle_with_queue(fleet: Fleet) -> Expr:

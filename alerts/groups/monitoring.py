@@ -21,7 +21,7 @@ from exporter.catalogue import (
 )
 from exporter.fleet import Fleet
 from prometheus.promql import Expr, Matcher, Seconds
-from prometheus.series import select
+from prometheus.series import last_known, select
 from prometheus.stack import (
     ALERTMANAGERS,
     FAILED_NOTIFICATIONS,
@@ -89,11 +89,6 @@ def _up(job: str) -> Expr:
     return select(UP, Matcher.equal(JOB, job))
 
 
-def _last(metric: Metric) -> Expr:
-    """Answer what the last scrapes knew, so that a lost one does not begin the delay of an alert anew."""
-    return select(metric).over_time("last", _MINUTE)
-
-
 def _count(span: timedelta, *metrics: Metric) -> Expr:
     """Count the events of all metrics within the span."""
     first, *others = (select(metric).rate(Window(span=span)).aggregate("sum") for metric in metrics)
@@ -115,7 +110,7 @@ def _notifications_failing(_: Fleet) -> Expr:
 def _alertmanager_missing(_: Fleet) -> Expr:
     """Find Alertmanagers that do not answer; none at all is nobody to tell, which the heartbeat's end tells."""
     seen = _up("alertmanager").over_time("max", timedelta(minutes=2)).aggregate("max", INSTANCE)
-    return seen.compare("==", 0).union(_last(ALERTMANAGERS).aggregate("max").compare("<", 1))
+    return seen.compare("==", 0).union(last_known(ALERTMANAGERS).aggregate("max").compare("<", 1))
 
 
 def _scrape_slow(_: Fleet) -> Expr:
@@ -145,7 +140,7 @@ GROUP = AlertGroup(
             rules=(
                 AlertRule(
                     severity=Severity.TICKET,
-                    expression=lambda _: _last(FLEET_RELOAD_SUCCESS).aggregate("min").compare("==", 0),
+                    expression=lambda _: last_known(FLEET_RELOAD_SUCCESS).aggregate("min").compare("==", 0),
                     delay=timedelta(minutes=2),
                 ),
             ),
