@@ -63,6 +63,7 @@ __all__ = [
     "TTFT_BUCKETS",
     "TTFT_P50",
     "TTFT_P95",
+    "VANISHED_RATE",
     "WAITING",
     "groups",
 ]
@@ -124,6 +125,9 @@ FINISHED_RATE = Recorded(
 )
 REJECTED_RATE = _model("llm_requests_rejected:rate1m", "Requests turned away per second, over 1m.")
 REQUEST_RATE = _model("llm_requests:rate1m", "Requests finished (aborts included) or turned away per second, over 1m.")
+VANISHED_RATE = _model(
+    "llm_requests_vanished:rate30m", "Requests per second with a first token and no end that anybody counts, over 30m."
+)
 ABORTED_RATE = _model(
     "llm_requests_aborted:rate30m",
     "Requests per second whose client went away, over 30m: those booked so, and those with a first token and no end.",
@@ -169,7 +173,7 @@ def groups() -> tuple[RuleGroup, ...]:
         RuleGroup(name="work-prefix-cache", interval=_MINUTELY, rules=_prefix_cache()),
         RuleGroup(name="latency", interval=_SLOWLY, rules=_latency()),
         RuleGroup(name="work-outcomes", interval=_MINUTELY, rules=_outcomes()),
-        RuleGroup(name="peers", interval=_SLOWLY, rules=(*_means(), _aborted())),
+        RuleGroup(name="peers", interval=_SLOWLY, rules=(*_means(), *_aborted())),
         RuleGroup(name="days", interval=_SLOWLY, rules=(_busy_hours(),)),
     )
 
@@ -229,15 +233,18 @@ def _mean(metric: Metric) -> Expr:
     return taken / observed.compare(">=", _FEWEST_REQUESTS)
 
 
-def _aborted() -> RecordingRule:
+def _aborted() -> tuple[RecordingRule, ...]:
     """Count what nobody counts: vLLM forgets a request whose client is gone, after it has observed its first token."""
     ended, aborted = (
         select(REQUESTS_FINISHED, *matchers).rate(_HALF_HOUR).aggregate("sum", MODEL)
         for matchers in ((), (Matcher.equal(OUTCOME, "abort"),))
     )
     # Over the same window as what ended: rates over other ones lose other requests with a lost scrape.
-    vanished = (events(TTFT).rate(_HALF_HOUR).aggregate("sum", MODEL) - ended).call("clamp_min", 0)
-    return RecordingRule(recorded=ABORTED_RATE, expr=(vanished + aborted).union(vanished))
+    begun, vanished = events(TTFT).rate(_HALF_HOUR).aggregate("sum", MODEL), VANISHED_RATE.select()
+    return (
+        RecordingRule(recorded=VANISHED_RATE, expr=(begun - ended).call("clamp_min", 0)),
+        RecordingRule(recorded=ABORTED_RATE, expr=(vanished + aborted).union(vanished)),
+    )
 
 
 def _busy_hours() -> RecordingRule:
