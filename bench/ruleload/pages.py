@@ -42,7 +42,11 @@ __all__ = ["Sample", "page", "past_counters", "past_tiles", "samples"]
 
 _SHOWN = (Group.STATE, Group.LOAD, Group.WORK, Group.OUTCOME, Group.LATENCY, Group.SIZE)
 _RATE = 2.0
-"""Requests per second of a replica; one in a hundred is slow."""
+"""Requests per second of a replica."""
+_RARE = _RATE / 100_000
+"""Of each thing that may go wrong: so little that it endangers no budget."""
+_FAST = 2
+"""Bounds that half of the requests are within; the next one nearly all of them are."""
 _HEALTHY = {REPLICA_DRAINING: 0.0, REQUESTS_WAITING: 0.0, KV_CACHE_USAGE: 0.5}
 _ONLY_IN_TROUBLE = (DRAIN_EXPIRY, MISSING_SERIES)
 _EPOCH = 1_700_000_000
@@ -77,7 +81,7 @@ def _of(metric: Metric, slos: Slos, model: str) -> Iterator[Sample]:
         if metric.kind is Kind.HISTOGRAM:
             yield from _histogram(metric, slos, text)
         elif metric.kind is Kind.COUNTER:
-            yield Sample(metric=metric, name=metric.name, labels=text, rate=_RATE if "stop" in values else _RATE / 1000)
+            yield Sample(metric=metric, name=metric.name, labels=text, rate=_RATE if "stop" in values else _RARE)
         else:
             other = metric is REPLICA_STATE and values[known.index(STATE)] != "ready"
             value = 0.0 if other else _HEALTHY.get(metric, 1.0)
@@ -87,9 +91,9 @@ def _of(metric: Metric, slos: Slos, model: str) -> Iterator[Sample]:
 def _histogram(metric: Metric, slos: Slos, labels: str) -> Iterator[Sample]:
     bounds = layouts(slos)[metric.name]
     for number, bound in enumerate(bounds, 1):
-        share = 1.0 if isinf(bound) else min(0.99, 2 * number / len(bounds))
+        within = _RATE / 2 if number <= _FAST else _RATE - _RARE
         le = f'{labels},le="{bound_text(bound)}"'
-        yield Sample(metric=metric, name=metric.bucket, labels=le, rate=_RATE * share)
+        yield Sample(metric=metric, name=metric.bucket, labels=le, rate=_RATE if isinf(bound) else within)
     yield Sample(metric=metric, name=metric.count, labels=labels, rate=_RATE)
     yield Sample(metric=metric, name=metric.sum, labels=labels, rate=_RATE)
 
@@ -136,6 +140,6 @@ def past_tiles(fleet: Fleet, now: int) -> Iterator[str]:
     moments = range((now - _BUDGET_DAYS * 86400) // span * span, now, span)
     for model in sorted({str(replica.model) for replica in fleet.replicas}):
         for indicator in COUNTED:
-            for recorded, value in ((indicator.good(TILE), 99.0), (indicator.total(TILE), 100.0)):
+            for recorded, value in ((indicator.good(TILE), 99.999), (indicator.total(TILE), 100.0)):
                 head = f'{recorded.name}{{{MODEL.name}="{model}"}}'
                 yield "".join([f"{head} {value} {moment}\n" for moment in moments])
