@@ -30,13 +30,15 @@ class Severity(Enum):
 class AlertRule:
     """When an alert fires with one severity: as long as the expression has samples, after `delay` of them.
 
-    It stays for `keep` after the last sample, so that trouble that comes and goes is one alert.
+    It stays for `keep` after the last sample, so that trouble that comes and goes is one alert. `every` is how often it
+    is evaluated, unless as its group.
     """
 
     severity: Severity
     expression: Callable[[Fleet], Expr]
     delay: timedelta = timedelta()
     keep: timedelta = timedelta()
+    every: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ class Alert:
     `meaning` is one sentence for lists and runbooks. `summary` and `description` are Prometheus templates for a person;
     values stand there and never in labels, where each new value would be another alert. `board` is the uid of the
     board to look at first; `drill` names the drill that proves the alert. `quiet_while` are alerts that make it
-    superfluous. It is only there for fleets that need it. `every` is how often it is evaluated, unless as its group.
+    superfluous. It is only there for fleets that need it.
     """
 
     name: str
@@ -71,7 +73,6 @@ class Alert:
     drill: str | None = None
     quiet_while: tuple[Louder, ...] = ()
     needed: Callable[[Fleet], bool] = lambda _: True
-    every: timedelta | None = None
 
     def __post_init__(self) -> None:
         """Refuse two rules of one severity: their alerts would have the same labels and overwrite each other."""
@@ -103,10 +104,11 @@ class AlertGroup:
     alerts: tuple[Alert, ...]
     interval: timedelta = INTERVAL
 
-    def by_interval(self) -> dict[timedelta, tuple[Alert, ...]]:
-        """Return the alerts by how often they are evaluated: those that are as the group come first."""
-        intervals = dict.fromkeys((self.interval, *(each.every for each in self.alerts if each.every)))
+    def by_interval(self, fleet: Fleet) -> dict[timedelta, tuple[tuple[Alert, AlertRule], ...]]:
+        """Return the rules a fleet needs by how often they are evaluated: those that are as the group come first."""
+        rules = [(alert, rule) for alert in self.alerts if alert.needed(fleet) for rule in alert.rules]
+        intervals = dict.fromkeys((self.interval, *(rule.every for _, rule in rules if rule.every)))
         return {
-            interval: tuple(each for each in self.alerts if (each.every or self.interval) == interval)
+            interval: tuple((alert, rule) for alert, rule in rules if (rule.every or self.interval) == interval)
             for interval in intervals
         }

@@ -43,14 +43,12 @@ def _template(path: Path) -> str:
 
 def _groups(group: AlertGroup, fleet: Fleet, deployment: Deployment) -> Iterator[dict[str, object]]:
     """Yield a group of Prometheus for each interval; the others than the group's own have it in their name."""
-    for interval, alerts in group.by_interval().items():
+    for interval, rules in group.by_interval(fleet).items():
         own = interval == group.interval
         yield {
             "name": f"alerts-{group.name}" if own else f"alerts-{group.name}-{duration_text(interval)}",
             "interval": deployment.scale.text(interval),
-            "rules": [
-                _rule(alert, rule, fleet, deployment) for alert in alerts if alert.needed(fleet) for rule in alert.rules
-            ],
+            "rules": [_rule(alert, rule, fleet, deployment) for alert, rule in rules],
         }
 
 

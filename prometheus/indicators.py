@@ -9,8 +9,9 @@ one that was slow, so its good events are a lower bound, in which no request mis
 over the whole window: a request that is late in one tile and answered in the next must not count as good in the latter.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 
 from exporter.buckets import layouts
@@ -31,7 +32,7 @@ from prometheus import windows
 from prometheus.partition import partition
 from prometheus.promql import Expr, Matcher
 from prometheus.series import Recorded, RecordingRule, RuleGroup, events, select, within
-from prometheus.windows import Window
+from prometheus.windows import Window, duration_text
 
 __all__ = [
     "AVAILABILITY",
@@ -47,6 +48,9 @@ __all__ = [
 _SERIES = (MODEL, REPLICA, RANK)
 _ANSWERED = ("stop", "length", "other")
 _FAILED = "error"
+_JUDGED = windows.TILE.span
+"""The longest span that is read from scraped buckets."""
+_TILE = Label(name="tile", help="number of a tile, counted back from the present one")
 
 Events = Callable[[Slos, Window, tuple[Label, ...]], Expr]
 
@@ -92,30 +96,28 @@ class _Latency:
     def within(self, slos: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
         """Count requests within the threshold."""
         first, *others = (
-            self._judged(bucket.rate(window), window).aggregate("sum", *by) for bucket, _ in self._each_threshold(slos)
+            self._judged(bucket.rate(window)).aggregate("sum", *by) for bucket, _ in self._each_threshold(slos)
         )
         return first.union(*others)
 
     def observed(self, _: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
         """Count all requests."""
-        return self._judged(events(self.metric).rate(window), window).aggregate("sum", *by)
+        return self._judged(events(self.metric).rate(window)).aggregate("sum", *by)
 
-    def unjudged(self, slos: Slos, window: Window) -> RecordingRule:
-        """Record which series cannot be judged over the window yet; both counts read it, and mostly it is empty.
+    def unjudged(self, slos: Slos) -> RecordingRule:
+        """Record which series cannot be judged yet; both counts read it, and mostly it is empty.
 
         Where the threshold is a new one, its bucket is younger than its histogram: what came before would count as
         missed.
         """
         first, *others = (
-            observed.before(window.span).without(bucket.before(window.span), on=_SERIES)
+            observed.before(_JUDGED).without(bucket.before(_JUDGED), on=_SERIES)
             for bucket, observed in self._each_threshold(slos)
         )
-        return RecordingRule(
-            recorded=unjudged(self.slo, window), expr=first.union(*others).aggregate("count", *_SERIES)
-        )
+        return RecordingRule(recorded=unjudged(self.slo), expr=first.union(*others).aggregate("count", *_SERIES))
 
-    def _judged(self, rate: Expr, window: Window) -> Expr:
-        return rate.without(unjudged(self.slo, window).select(), on=_SERIES)
+    def _judged(self, rate: Expr) -> Expr:
+        return rate.without(unjudged(self.slo).select(), on=_SERIES)
 
     def _each_threshold(self, slos: Slos) -> Iterator[tuple[Expr, Expr]]:
         """Answer buckets and counts of the models that share a threshold."""
@@ -130,12 +132,13 @@ _ITL = _Latency(slo="itl", metric=TPOT, objective=lambda objectives: objectives.
 _LATENCIES = (_TTFT, _ITL)
 
 
-def unjudged(slo: str, window: Window) -> Recorded:
-    """Name the histograms of a latency that a new threshold cannot be judged by over the window yet."""
+def unjudged(slo: str) -> Recorded:
+    """Name the histograms of a latency that a new threshold cannot be judged by yet."""
+    name = duration_text(_JUDGED)
     return Recorded(
-        name=f"rank:llm_{slo}_unjudged:count{window.name}",
+        name=f"rank:llm_{slo}_unjudged:count{name}",
         labels=_SERIES,
-        help=f"Histograms there were {window.name} ago without the bucket of the threshold: it is a new one.",
+        help=f"Histograms there were {name} ago without the bucket of the threshold: it is a new one.",
     )
 
 
@@ -231,21 +234,24 @@ INDICATORS = (*COUNTED, GOODPUT)
 
 def groups(slos: Slos) -> tuple[RuleGroup, ...]:
     """Build the rules that record every indicator over every window, per model, and over one window per replica."""
-    of_models = (
-        RuleGroup(name=f"indicators-{window.name}", interval=window.interval, rules=tuple(_rules(slos, window)))
-        for window in (windows.NOW, *windows.over(slos.window))
+    unjudged_yet = (latency.unjudged(slos) for latency in _LATENCIES)
+    lately = (rule for window in (windows.NOW, *windows.SHORT) for rule in _rules(slos, window))
+    of_replicas = (rule for indicator in INDICATORS for rule in _scraped(indicator, slos, windows.REPLICA, REPLICA))
+    return (
+        _group(windows.SHORT[-1].name, windows.TILE.interval, (*unjudged_yet, *lately)),
+        *(_group(window.name, window.interval, _rules(slos, window)) for window in windows.longer(slos.window)),
+        _group(f"{windows.REPLICA.name}-replicas", windows.REPLICA.interval, of_replicas),
     )
-    window = windows.REPLICA
-    of_replicas = (rule for indicator in INDICATORS for rule in _scraped(indicator, slos, window, REPLICA))
-    name = f"indicators-{window.name}-replicas"
-    return (*of_models, RuleGroup(name=name, interval=window.interval, rules=tuple(of_replicas)))
+
+
+def _group(name: str, interval: timedelta, rules: Iterable[RecordingRule]) -> RuleGroup:
+    return RuleGroup(name=f"indicators-{name}", interval=interval, rules=tuple(rules))
 
 
 def _rules(slos: Slos, window: Window) -> Iterator[RecordingRule]:
     """Record the indicators of models, from tiles or from what was scraped."""
     if not window.tiled:
         yield from _counted(window)
-        yield from (latency.unjudged(slos, window) for latency in _LATENCIES)
     for indicator in INDICATORS:
         if window.tiled and not indicator.derived:
             for name in (indicator.good, indicator.total):
@@ -268,6 +274,14 @@ def _scraped(indicator: Indicator, slos: Slos, window: Window, per: Label) -> It
 
 
 def _from_tiles(recorded: Recorded, window: Window) -> Expr:
-    """Add up the rates of tiles that lie side by side; a tile without a sample adds nothing."""
+    """Add up the rates of tiles that lie side by side; a tile without a sample adds nothing.
+
+    A subquery takes tiles at multiples of their span, up to one span late, which a window of a few cannot afford.
+    """
     tiles = window.span // windows.TILE.span
-    return recorded.select().over_time("sum", window.span, step=windows.TILE.span) / tiles
+    if window not in windows.SHORT:
+        return recorded.select().over_time("sum", window.span, step=windows.TILE.span) / tiles
+    before = (
+        recorded.select().before(windows.TILE.span * number).marked(_TILE, str(number)) for number in range(1, tiles)
+    )
+    return recorded.select().union(*before).aggregate("sum", *recorded.labels) / tiles

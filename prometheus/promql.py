@@ -182,6 +182,12 @@ class Expr:
         """Select the series that there were so long ago."""
         return replace(self, parts=(*self.parts, " offset ", span))
 
+    def marked(self, label: Label, value: str) -> "Expr":
+        """Put a label on every series, in place of what it said before."""
+        self._refuse_counter("label_replace()")
+        parts = ("label_replace(", *self.parts, f', {quoted(label.name)}, {quoted(value)}, "", "")')
+        return Expr(parts=parts, labels=self.labels | {label.name})
+
     def absent(self, span: timedelta) -> "Expr":
         """Answer 1 without labels if there was no sample within the span, else nothing."""
         return Expr(parts=("max(absent_over_time(", *self.parts, "[", span, "]))"))

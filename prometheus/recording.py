@@ -171,7 +171,7 @@ def groups() -> tuple[RuleGroup, ...]:
         RuleGroup(name="work", interval=_WORK_INTERVAL, rules=_work()),
         RuleGroup(name="latency-goodput", interval=TILE.interval, rules=_goodput()),
         RuleGroup(name="work-prefix-cache", interval=_MINUTELY, rules=_prefix_cache()),
-        RuleGroup(name="latency", interval=_SLOWLY, rules=_latency()),
+        RuleGroup(name="latency", interval=_MINUTELY, rules=_latency()),
         RuleGroup(name="work-outcomes", interval=_MINUTELY, rules=_outcomes()),
         RuleGroup(name="peers", interval=_SLOWLY, rules=(*_means(), *_aborted())),
         RuleGroup(name="days", interval=_SLOWLY, rules=(_busy_hours(),)),

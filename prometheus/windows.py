@@ -19,6 +19,7 @@ __all__ = [
     "TimeScale",
     "Window",
     "duration_text",
+    "longer",
     "over",
 ]
 
@@ -82,7 +83,8 @@ class Window:
     """A span that rules look back over. `interval` is how often its rules are evaluated.
 
     A `tiled` window is not read from raw counters but summed from the recorded rates of the `TILE` window, so that its
-    cost does not grow with the number of replicas.
+    cost does not grow with the number of replicas. Those in `SHORT` count tiles back from now, the others take those at
+    multiples of a tile, which may be as old as one.
     """
 
     span: timedelta
@@ -98,18 +100,20 @@ class Window:
 RECENT = Window(span=timedelta(minutes=1))
 """For boards: what happens now."""
 
-NOW = Window(span=timedelta(minutes=2), interval=timedelta(seconds=20))
+TILE = Window(span=timedelta(minutes=5), interval=timedelta(seconds=30))
+NOW = Window(span=timedelta(minutes=2), interval=TILE.interval)
 """What users feel at the moment, for whoever cannot wait for a budget to burn."""
 
-TILE = Window(span=timedelta(minutes=5), interval=timedelta(seconds=40))
 REPLICA = Window(span=TILE.span, interval=timedelta(minutes=2))
 """The one window recorded per replica, for drill-down."""
 
 SHORT = (
     TILE,
-    Window(span=timedelta(minutes=30), interval=timedelta(minutes=2)),
-    Window(span=timedelta(hours=1), interval=timedelta(seconds=40)),
+    Window(span=timedelta(minutes=30), interval=TILE.interval, tiled=True),
+    Window(span=timedelta(hours=1), interval=TILE.interval, tiled=True),
 )
+"""Evaluated together with `NOW`. The interval divides a tile, so that those counted back lie side by side."""
+
 LONG = (
     Window(span=timedelta(hours=2), interval=timedelta(seconds=30), tiled=True),
     Window(span=timedelta(hours=6), interval=timedelta(seconds=30), tiled=True),
@@ -122,5 +126,10 @@ _BUDGET_INTERVAL = timedelta(minutes=2)
 
 def over(slo_window: timedelta) -> tuple[Window, ...]:
     """Return every window an indicator is recorded over, shortest first; the last one is that of the error budget."""
+    return (*SHORT, *longer(slo_window))
+
+
+def longer(slo_window: timedelta) -> tuple[Window, ...]:
+    """Return the windows beyond the short ones."""
     budget = Window(span=slo_window, interval=_BUDGET_INTERVAL, tiled=True)
-    return (*SHORT, *(window for window in LONG if window.span < slo_window), budget)
+    return (*(window for window in LONG if window.span < slo_window), budget)

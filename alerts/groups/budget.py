@@ -61,8 +61,8 @@ def _budget_alert(name: str, indicator: Indicator, trouble: str, meaning: str, d
         name=name,
         meaning=meaning,
         rules=tuple(
-            AlertRule(severity=severity, expression=partial(in_danger, indicator, severity), keep=keep)
-            for severity, keep in ((Severity.PAGE, _KEEP), (Severity.TICKET, timedelta()))
+            AlertRule(severity=severity, expression=partial(in_danger, indicator, severity), keep=keep, every=every)
+            for severity, keep, every in ((Severity.PAGE, _KEEP, None), (Severity.TICKET, timedelta(), TILE.interval))
         ),
         summary=f"{MODEL_NAME}: {trouble}",
         description=partial(_description, indicator),

@@ -31,6 +31,7 @@ def _stuck(_: Fleet) -> Expr:
 
 GROUP = AlertGroup(
     name="drain",
+    interval=timedelta(seconds=20),
     alerts=(
         Alert(
             name="LLMReplicaDraining",
@@ -50,7 +51,6 @@ GROUP = AlertGroup(
                 " Its other alerts speak again. If it is stopped now, these requests are cut."
             ),
             board="fleet",
-            every=timedelta(seconds=20),
         ),
     ),
 )

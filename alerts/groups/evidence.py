@@ -117,14 +117,20 @@ GROUP = AlertGroup(
         Alert(
             name="LLMIndicatorNoData",
             meaning="A model gives tokens, and one of its objectives is judged by nothing, or by impossible numbers.",
-            rules=(AlertRule(severity=Severity.TICKET, expression=_no_data, delay=timedelta(minutes=5)),),
+            rules=(
+                AlertRule(
+                    severity=Severity.TICKET,
+                    expression=_no_data,
+                    delay=timedelta(minutes=5),
+                    every=timedelta(minutes=2),
+                ),
+            ),
             summary=f"{MODEL_NAME}: the objective {_SLO_NAME} cannot be judged",
             description=lambda _: (
                 f"{MODEL_NAME} is in use and had requests that count for {_SLO_NAME} within a day; now there are none,"
                 " or their times are impossible. Its budget alerts cannot fire."
             ),
             board="fleet",
-            every=timedelta(minutes=2),
             quiet_while=(_BLIND,),
         ),
         Alert(

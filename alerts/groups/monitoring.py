@@ -151,14 +151,20 @@ GROUP = AlertGroup(
         Alert(
             name="LLMScrapeSlow",
             meaning="A replica takes more than half of the scrape interval to answer with its metrics.",
-            rules=(AlertRule(severity=Severity.TICKET, expression=_scrape_slow, delay=timedelta(minutes=10)),),
+            rules=(
+                AlertRule(
+                    severity=Severity.TICKET,
+                    expression=_scrape_slow,
+                    delay=timedelta(minutes=10),
+                    every=timedelta(minutes=1),
+                ),
+            ),
             summary=f"Replica {REPLICA_NAME} answers scrapes slowly",
             description=lambda _: (
                 f"Scrapes of {REPLICA_AND_ADDRESS} took {{{{ $value | humanizeDuration }}}} in the mean of 10m"
                 " (limit 5s). When they take longer than the interval of 10s, it seems to be down."
             ),
             board="fleet",
-            every=timedelta(minutes=1),
         ),
         Alert(
             name="LLMRulesFailing",

@@ -118,14 +118,13 @@ GROUP = AlertGroup(
         Alert(
             name="LLMReplicaFlapping",
             meaning="A replica has gone away and come back, or restarted, several times within an hour.",
-            rules=(AlertRule(severity=Severity.TICKET, expression=_flapping),),
+            rules=(AlertRule(severity=Severity.TICKET, expression=_flapping, every=timedelta(minutes=2)),),
             summary=f"{OF_MODEL}replica {REPLICA_NAME} comes and goes",
             description=lambda _: (
                 f'{REPLICA_AND_ADDRESS} went away or restarted {{{{ $value | printf "%.0f" }}}} times within 1h.'
                 " Each time the requests in it are lost."
             ),
             board="fleet",
-            every=timedelta(minutes=2),
             quiet_while=(_DOWN,),
         ),
         Alert(

@@ -145,7 +145,14 @@ GROUP = AlertGroup(
         Alert(
             name="LLMReplicaDown",
             meaning="A replica has failed most of the time for minutes; the rest of its pool carries its load.",
-            rules=(AlertRule(severity=Severity.TICKET, expression=_replica_down, delay=timedelta(minutes=5)),),
+            rules=(
+                AlertRule(
+                    severity=Severity.TICKET,
+                    expression=_replica_down,
+                    delay=timedelta(minutes=5),
+                    every=timedelta(minutes=1),
+                ),
+            ),
             summary=f"{OF_MODEL}replica {REPLICA_NAME} is down",
             description=lambda _: (
                 f"{REPLICA_AND_ADDRESS} failed in {{{{ $value | humanizePercentage }}}} of the scrapes of the last 5m"
@@ -153,7 +160,6 @@ GROUP = AlertGroup(
             ),
             board="fleet",
             quiet_while=(Louder(alertname=_DOWN),),
-            every=timedelta(minutes=1),
         ),
     ),
 )

@@ -124,11 +124,12 @@ def _ticket(  # noqa: PLR0913 - one argument for each thing an alert says
     description: str,
     delay: timedelta = timedelta(minutes=5),
     keep: timedelta = timedelta(minutes=15),
+    every: timedelta | None = None,
 ) -> Alert:
     return Alert(
         name=name,
         meaning=meaning,
-        rules=(AlertRule(severity=Severity.TICKET, expression=expression, delay=delay, keep=keep),),
+        rules=(AlertRule(severity=Severity.TICKET, expression=expression, delay=delay, keep=keep, every=every),),
         summary=f"{MODEL_NAME}: {summary}",
         description=lambda _: description,
         board="fleet",
@@ -171,6 +172,7 @@ GROUP = AlertGroup(
                 f"Over 5m {_PERCENT} of the KV cache of {REPLICA_AND_ADDRESS} were in use,"
                 " and requests queued or were preempted."
             ),
+            every=timedelta(minutes=2),
         ),
         _ticket(
             "LLMPreemptionStorm",

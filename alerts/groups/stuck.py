@@ -39,7 +39,7 @@ from prometheus.windows import INTERVAL, Window
 
 __all__ = ["GROUP"]
 
-_INTERVAL = timedelta(seconds=15)
+_INTERVAL = timedelta(seconds=20)
 _COUNTS_AS_THEY_COME = "vllm"
 _ANSWERED = Matcher.among(OUTCOME, ("stop", "length", "other"))
 _PROGRESS: tuple[tuple[Metric, tuple[Matcher, ...]], ...] = (

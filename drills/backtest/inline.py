@@ -21,7 +21,8 @@ __all__ = ["Branch", "Question", "Rules", "seconds"]
 _TEXT = r'"(?:[^"\\]|\\.)*"'
 _RECORDED = re.compile(
     rf"{_TEXT}"
-    rf"|(?<!\w)(?P<name>[A-Za-z_]\w*(?::\w+)+)(?P<matchers>\{{(?:[^\"}}]|{_TEXT})*\}})?(?P<range>\[[^\]:]+\])?"
+    rf"|(?<!\w)(?P<name>[A-Za-z_]\w*(?::\w+)+)(?P<matchers>\{{(?:[^\"}}]|{_TEXT})*\}})?"
+    r"(?P<range>\[[^\]:]+\])?(?P<shift> offset \w+)?"
 )
 _SCRAPED = re.compile(rf"{_TEXT}|(?<![\w:])(?P<metric>llm_\w+|model:\w+:\w+)(?P<matchers>\{{)?")
 _MATCHER = re.compile(rf"(\w+)(=~|!~|!=|=)({_TEXT})")
@@ -128,8 +129,12 @@ class Rules:
             matchers = _MATCHER.findall(found["matchers"] or "")
             rules = [rule for rule in self._recorded[name] if _can_match(rule.constant, matchers)]
             text = f"({' or '.join(self._recorded_by(rule, matchers, kept) for rule in rules)})"
+            shift = found["shift"] or ""
             # A range of a recorded series becomes a subquery with a sample per evaluation of its group.
-            return f"{text}{found['range'][:-1]}:{rules[0].interval:g}s]" if found["range"] else text
+            if found["range"]:
+                return f"{text}{found['range'][:-1]}:{rules[0].interval:g}s]{shift}"
+            # An expression cannot be shifted, but a subquery can.
+            return f"last_over_time({text}[1s:1s]{shift})" if shift else text
 
         return _RECORDED.sub(replaced, expr)
 

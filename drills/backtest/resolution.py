@@ -3,7 +3,8 @@
 In: incidents and chores. Out: `Stretch` objects that cover a span of time without gaps.
 
 Exact: from 10 minutes before an incident until 70 minutes after its start, and from 10 minutes before its end until
-30 minutes after it; 10 minutes around every chore. There every scrape is kept and every rule is evaluated each 10 s.
+30 minutes after it; 10 minutes around every chore. There every rule is evaluated each 10 s and every scrape is kept,
+those of the hour before too: tiles that are counted back from any of these moments lie anywhere.
 Thinned: everything else has an evaluation every `THIN` seconds, and the last scrape before and the first one after it,
 which are those that a rate over any multiple of `THIN` is made of. With fewer, a rate would not count the requests
 between two windows that lie side by side, and with rare requests that is noise. An alert that comes and goes between
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from drills.backtest.incidents import Chore, Incident
 from drills.backtest.traffic import STEP
+from prometheus.windows import SHORT
 
 __all__ = ["THIN", "Stretch", "kept", "stretches"]
 
@@ -27,6 +29,7 @@ _TILE = 300
 _AROUND = 600
 _FIRST = 4200
 _AFTER = 1800
+_LOOKS_BACK = int(SHORT[-1].span.total_seconds())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +64,7 @@ def kept(times: NDArray[np.float64], covering: Sequence[Stretch]) -> NDArray[np.
     keep = (around == 2) | (around == 1)  # noqa: PLR2004 - scraped a step later, and some seconds
     for stretch in covering:
         if stretch.exact:
-            first, last = np.searchsorted(times, [stretch.start, stretch.end])
+            first, last = np.searchsorted(times, [stretch.start - _LOOKS_BACK, stretch.end])
             keep[first:last] = True
     return np.asarray(keep, dtype=np.bool_)
 

@@ -25,7 +25,7 @@ SLO_OF = {
 MONTH = timedelta(days=30)
 HOUR = 120  # samples
 MINUTE = 2
-STAGES = ("indicators-5m", "indicators", "burn", "alerts-budget")
+STAGES = ("indicators-1h", "indicators", "burn", "alerts-budget")
 
 
 def case(claim: str, series: dict[str, str], *expect: Expect) -> Case:
@@ -140,7 +140,7 @@ def test_a_short_window_wakes_nobody_at_the_promised_pace(promtools: Tool, tmp_p
 
 
 LONG_WINDOWS = ("2h", "6h", "1d", "3d")
-OF_TICKETS = ("indicators-5m", "burn-usual", *(f"{of}-{w}" for of in ("indicators", "burn") for w in LONG_WINDOWS))
+OF_TICKETS = ("indicators-1h", "burn-usual", *(f"{of}-{w}" for of in ("indicators", "burn") for w in LONG_WINDOWS))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tests.alerts.test_budget_alerts import fleet
 from tests.alerts.traffic import MODEL, SLOS, joined, traffic
 from tests.prometheus.promtool import Case, Expect, Rules, run
 
-STAGES = ("indicators-2m", "now", "alerts-collapse")
+STAGES = ("indicators-1h", "now", "alerts-collapse")
 HOUR = 360  # samples of 10 s
 MINUTE = 6
 DEFAULT = Fleet(replicas=(Replica(name="vllm-a", url="http://127.0.0.1:8000"),))

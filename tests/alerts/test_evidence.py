@@ -18,7 +18,7 @@ from tests.prometheus.promtool import Case, Expect, Rules, run, samples
 FLEET = Fleet(replicas=(Replica(name="a", url="http://127.0.0.1:8000"),))
 RULES = Rules(
     fleet=FLEET,
-    stages=("indicators-5m", "indicators", "burn", "load", "work", "latency", "evidence", "alerts-evidence"),
+    stages=("indicators-1h", "indicators", "burn", "load", "work", "latency", "evidence", "alerts-evidence"),
     evaluate="1m",
 )
 NAMED = f'model="{MODEL}"'

@@ -11,7 +11,7 @@ from tests.prometheus.promtool import Case, Expect, Rules, run, samples
 
 RULES = Rules(
     fleet=Fleet(replicas=(Replica(name="a", url="http://127.0.0.1:8000"),)),
-    stages=("indicators-5m", "load", "work", "peers", "alerts-saturation"),
+    stages=("indicators-1h", "load", "work", "peers", "alerts-saturation"),
     evaluate="30s",
 )
 MODEL = 'model="org/a&b"'

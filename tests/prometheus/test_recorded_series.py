@@ -10,7 +10,7 @@ from running.tools import Tool
 from tests.prometheus.promtool import Case, Expect, Rules, run, samples
 
 FLEET = Fleet(replicas=(Replica(name="a", url="http://127.0.0.1:8000"),))
-STAGES = ("indicators-5m", "indicators-30m", "indicators-1h", "burn-5m", "load", "work", "latency")
+STAGES = ("indicators-1h", "indicators-5m-replicas", "burn-5m", "load", "work", "latency")
 TTFT = "llm_time_to_first_token_seconds"
 TPOT = "llm_time_per_output_token_seconds"
 A = 'model="m",replica="a"'
@@ -279,3 +279,38 @@ def test_each_model_is_judged_by_its_own_threshold(promtools: Tool, tmp_path: Pa
         ],
     )
     run(promtools, tmp_path, Rules(fleet=replace(FLEET, slos=slos), stages=STAGES), [case])
+
+
+def test_a_window_of_tiles_counts_what_was_before_and_nothing_twice(promtools: Tool, tmp_path: Path) -> None:
+    hour = 120
+    rises = samples((hour, 30), (hour, 90), (hour // 2, 0))
+    comes_and_goes = f"{samples((hour, 30))} stale"
+    series = {
+        f'llm_requests_finished_total{{model="{name}",replica="{name}",outcome="stop"}}': values
+        for name, values in (("changes", rises), ("gone", comes_and_goes))
+    }
+    good = "model:llm_availability_good:rate"
+
+    def expect(at: str, window: str, **rates: float) -> Expect:
+        return Expect(
+            at=at,
+            expr=f"round({good}{window}, 1e-3)",
+            samples={f'{{model="{model}"}}': rate for model, rate in rates.items()},
+        )
+
+    cases = [
+        Case(
+            claim="a request is in one tile, and stays there after its model is gone",
+            series=series,
+            every="30s",
+            expect=[
+                expect("60m", "1h", changes=1, gone=1),
+                expect("75m", "30m", changes=2, gone=0.5),
+                expect("75m", "1h", changes=1.5, gone=0.75),
+                expect("90m", "30m", changes=3),
+                expect("90m", "1h", changes=2, gone=0.5),
+                expect("135m", "1h", changes=2.25),
+            ],
+        )
+    ]
+    run(promtools, tmp_path, Rules(fleet=FLEET, stages=STAGES, evaluate="30s"), cases)

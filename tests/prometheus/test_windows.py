@@ -79,3 +79,10 @@ def test_models_that_differ_from_the_default_in_nothing_stay_in_its_part() -> No
 def test_without_exceptions_there_is_one_part_for_every_model() -> None:
     [part] = partition(Slos(), lambda objectives: objectives.ttft)
     assert part.matchers == ()
+
+
+def test_tiles_that_are_counted_back_lie_side_by_side() -> None:
+    tile = windows.TILE
+    assert not tile.span % tile.interval
+    assert {window.interval for window in (windows.NOW, *windows.SHORT)} == {tile.interval}
+    assert not any(window.span % tile.span for window in windows.over(timedelta(days=30)))

@@ -27,7 +27,7 @@ def collapsed(slo: str, missed: float, fires: int, severity: Severity) -> Story:
         clear=asked(slo, (WELL, 100, 1), (ILL, 100, 100)),
         well=well,
         fires=fires,
-        stages=("indicators-2m", "now", "alerts-collapse"),
+        stages=("indicators-1h", "now", "alerts-collapse"),
         middle=MIDDLE,
         over=460 if severity is Severity.PAGE else 2400,
         evaluate=7,

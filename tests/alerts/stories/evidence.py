@@ -45,7 +45,7 @@ def no_data(slo: str, fires: int) -> Story:
         below={"it has data": speaks(slo)},
         fires=fires,
         stages=(
-            "indicators-5m",
+            "indicators-1h",
             *(f"{of}-{window}" for of in ("indicators", "burn") for window in ("5m", "1d")),
             "work",
             "alerts-evidence",
@@ -125,7 +125,7 @@ STORIES = (
         below={"first tokens take a millisecond": took(0.0011, 1.1), "requests are short": took(0.0009, 0.9)},
         well=took(0.3, 1.1),
         fires=420,
-        stages=("indicators-5m", "indicators-30m", "burn-30m", "work", "alerts-evidence"),
+        stages=("indicators-1h", "burn-30m", "work", "alerts-evidence"),
         every=30,
         evaluate=70,
         middle=40,

@@ -89,7 +89,7 @@ def story(  # noqa: PLR0913 - what differs between the stories of this file
         fires=fires,
         over=over,
         middle=middle,
-        stages=("indicators-5m", "load", "work", "peers", "alerts-saturation"),
+        stages=("indicators-1h", "load", "work", "peers", "alerts-saturation"),
         cannot={**NO_BUCKETS, **cannot},
         **others,
     )

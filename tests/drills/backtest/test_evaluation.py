@@ -23,7 +23,7 @@ from tests.prometheus.promtool import Case, Expect, Rules, run, samples
 CHAT = PROFILES["chat-8b"]
 WINDOWS = ("2m", "5m", "30m", "1h", "6h")
 STAGES = (
-    "indicators-5m",
+    "indicators-1h",
     "burn-usual",
     *(f"{stage}-{window}" for stage in ("indicators", "burn") for window in WINDOWS),
     "now",

@@ -38,6 +38,9 @@ groups:
   - alert: Range
     expr: max_over_time(model:good:rate5m[10m]) > 1
     labels: {severity: ticket}
+  - alert: Before
+    expr: model:good:rate5m offset 5m > max_over_time(model:good:rate5m[10m] offset 1h)
+    labels: {severity: ticket}
 """
 GOOD, TOTAL = "model:good:rate5m", "model:total:rate5m"
 
@@ -79,6 +82,14 @@ def test_an_alert_is_taken_apart_at_its_outermost_or_only() -> None:
 def test_a_range_of_a_recorded_series_becomes_a_subquery_of_its_interval() -> None:
     (branch,) = question("Range").branches
     assert ")))[10m:10s]) > 1" in branch.query
+
+
+def test_what_a_recorded_series_was_is_asked_of_what_records_it() -> None:
+    (branch,) = question("Before").branches
+    good = '((sum by (model) (rate(llm_good_total{outcome="stop"}[5m]))))'
+    assert branch.query == (f"last_over_time({good}[1s:1s] offset 5m) > max_over_time({good}[10m:10s] offset 1h)")
+    (kept,) = question("Before", GOOD).branches
+    assert kept.query == f"{GOOD} offset 5m > max_over_time({GOOD}[10m] offset 1h)"
 
 
 def test_delays_of_the_alert_itself_are_read() -> None:
