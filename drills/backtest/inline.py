@@ -12,9 +12,12 @@ Left out too: what alerts say about each other. One that keeps quiet while anoth
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import yaml
+
+from prometheus.windows import duration_text
 
 __all__ = ["Branch", "Question", "Rules", "seconds"]
 
@@ -22,9 +25,14 @@ _TEXT = r'"(?:[^"\\]|\\.)*"'
 _RECORDED = re.compile(
     rf"{_TEXT}"
     rf"|(?<!\w)(?P<name>[A-Za-z_]\w*(?::\w+)+)(?P<matchers>\{{(?:[^\"}}]|{_TEXT})*\}})?"
-    r"(?P<range>\[[^\]:]+\])?(?P<shift> offset \w+)?"
+    r"(?P<range>\[[^\]:]+\])?(?: offset (?P<shift>\w+))?"
 )
 _SCRAPED = re.compile(rf"{_TEXT}|(?<![\w:])(?P<metric>llm_\w+|model:\w+:\w+)(?P<matchers>\{{)?")
+_SELECTOR = re.compile(
+    rf"{_TEXT}"
+    rf"|(?P<what>(?<![\w:])(?:llm_\w+|[A-Za-z_]\w*(?::\w+)+)(?:\{{(?:[^\"}}]|{_TEXT})*\}})?(?:\[[^\]:]+\])?)"
+    r"(?: offset (?P<before>\w+))?"
+)
 _MATCHER = re.compile(rf"(\w+)(=~|!~|!=|=)({_TEXT})")
 _BRACKET = re.compile(rf"{_TEXT}|[({{\[]|[)}}\]]|\bor\b")
 _MEAN = re.compile(r":avg\d+d$")
@@ -129,12 +137,10 @@ class Rules:
             matchers = _MATCHER.findall(found["matchers"] or "")
             rules = [rule for rule in self._recorded[name] if _can_match(rule.constant, matchers)]
             text = f"({' or '.join(self._recorded_by(rule, matchers, kept) for rule in rules)})"
-            shift = found["shift"] or ""
             # A range of a recorded series becomes a subquery with a sample per evaluation of its group.
             if found["range"]:
-                return f"{text}{found['range'][:-1]}:{rules[0].interval:g}s]{shift}"
-            # An expression cannot be shifted, but a subquery can.
-            return f"last_over_time({text}[1s:1s]{shift})" if shift else text
+                text = f"{text}{found['range'][:-1]}:{rules[0].interval:g}s]"
+            return _shifted(text, found["shift"]) if found["shift"] else text
 
         return _RECORDED.sub(replaced, expr)
 
@@ -172,6 +178,18 @@ def _sides(expr: str) -> list[str]:
 def _can_match(constant: Mapping[str, str], matchers: Matchers) -> bool:
     """Tell whether a rule's own labels fit; a matcher of another kind is not looked into."""
     return all(constant.get(label, value[1:-1]) == value[1:-1] for label, sign, value in matchers if sign == "=")
+
+
+def _shifted(text: str, shift: str) -> str:
+    """Ask what an expression was: each of its selectors looks that much further back."""
+
+    def back(found: re.Match[str]) -> str:
+        if not found["what"]:
+            return found.group()
+        so_far = seconds(found["before"] or "0s") + seconds(shift)
+        return f"{found['what']} offset {duration_text(timedelta(seconds=so_far))}"
+
+    return _SELECTOR.sub(back, text)
 
 
 def _handed_down(text: str, matchers: str) -> str:

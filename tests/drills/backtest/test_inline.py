@@ -86,10 +86,28 @@ def test_a_range_of_a_recorded_series_becomes_a_subquery_of_its_interval() -> No
 
 def test_what_a_recorded_series_was_is_asked_of_what_records_it() -> None:
     (branch,) = question("Before").branches
-    good = '((sum by (model) (rate(llm_good_total{outcome="stop"}[5m]))))'
-    assert branch.query == (f"last_over_time({good}[1s:1s] offset 5m) > max_over_time({good}[10m:10s] offset 1h)")
+    was, before = (
+        f'((sum by (model) (rate(llm_good_total{{outcome="stop"}}[5m] offset {shift}))))' for shift in ("5m", "1h")
+    )
+    assert branch.query == f"{was} > max_over_time({before}[10m:10s])"
     (kept,) = question("Before", GOOD).branches
     assert kept.query == f"{GOOD} offset 5m > max_over_time({GOOD}[10m] offset 1h)"
+
+
+def test_shifts_add_up() -> None:
+    rules = """
+groups:
+- name: a
+  interval: 10s
+  rules:
+  - record: model:new:count
+    expr: count(llm_all{le="a offset 1m"} offset 5m unless llm_good offset 5m)
+  - record: model:was:count
+    expr: model:new:count offset 1h
+"""
+    assert Rules([rules], frozenset()).recording("model:was:count") == (
+        '((count(llm_all{le="a offset 1m"} offset 65m unless llm_good offset 65m)))'
+    )
 
 
 def test_delays_of_the_alert_itself_are_read() -> None:
