@@ -28,8 +28,8 @@ from prometheus.windows import Window
 __all__ = ["BUDGET_LEFT", "ENOUGH_NOW", "EXHAUSTION", "GOOD_NOW", "SPENDING", "burn", "groups", "spend", "usual"]
 
 _LAST_HOUR = windows.SHORT[-1]
-SPENDING = (_LAST_HOUR, *windows.LONG[1:])
-"""Windows over which the spend rate is recorded."""
+SPENDING = tuple(window.span for window in (_LAST_HOUR, *windows.LONG[1:]))
+"""Spans over which the spend rate is recorded, also where one of them is the SLO window."""
 
 BUDGET_LEFT = Recorded(
     name="model:llm_slo_budget_left:ratio",
@@ -103,7 +103,7 @@ def _rates(slos: Slos, window: Window) -> tuple[RecordingRule, ...]:
         RecordingRule(recorded=burn(window), expr=_burn(indicator, slos, window), constant={SLO: indicator.slo})
         for indicator in INDICATORS
     )
-    if window not in SPENDING:
+    if window.span not in SPENDING:
         return burns
     spends = (
         RecordingRule(recorded=spend(window), expr=_spend(indicator, slos, window), constant={SLO: indicator.slo})

@@ -1,6 +1,7 @@
 """Everything that Servewatch ships has no problem, and recorded series have the labels that the code promises."""
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,12 @@ def expressions(fleet: Fleet) -> dict[str, str]:
 
 @pytest.mark.parametrize("fleet", [SHIPPED, MIXED, replace(SHIPPED, replicas=())], ids=["shipped", "mixed", "empty"])
 def test_rules_boards_and_runbooks_have_no_problem(fleet: Fleet) -> None:
+    assert [str(problem) for problem in lint(expressions(fleet), vocabulary(fleet, {}))] == []
+
+
+@pytest.mark.parametrize("days", [1, 2, 3, 90])
+def test_whatever_the_slo_window_every_series_that_is_asked_for_is_recorded(days: int) -> None:
+    fleet = replace(SHIPPED, slos=replace(SHIPPED.slos, window=timedelta(days=days)))
     assert [str(problem) for problem in lint(expressions(fleet), vocabulary(fleet, {}))] == []
 
 
