@@ -32,6 +32,8 @@ _NAME = re.compile(r"[\w.-]{1,63}")
 _SHORTEST_SECRET = 16
 _MOST = 10**9
 """Nothing is counted beyond; a number of a thousand digits would be one that cannot be exposed."""
+_LONGEST = timedelta(days=36500)
+"""Prometheus and Alertmanager, which count nanoseconds in 64 bits, read durations of up to 292 years."""
 _WIDTH = 80  # of a terminal
 
 _Sources = dict[str, tuple[int | None, yaml.Node | None]]
@@ -75,7 +77,7 @@ class _StrictLoader(yaml.SafeLoader):
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002 - PyYAML's
         try:
             return super().construct_object(node, deep=deep)
-        except ValueError:
+        except (ValueError, KeyError, AttributeError):  # the latter two for a tag that says `!!bool` or `!!timestamp`
             shown = _shown(node.value)
             raise yaml.MarkedYAMLError(
                 problem=f"{shown} is no number and no date; put it in quotes if it is text",
@@ -189,10 +191,9 @@ class Node:
         milliseconds = Decimal(match[1]) * _UNITS[match[2]]
         if milliseconds < 1 or milliseconds != int(milliseconds):
             self.refuse(f"{expected}, in whole milliseconds")
-        try:
-            return timedelta(milliseconds=int(milliseconds))
-        except OverflowError:
-            self.refuse(f"{expected}, shorter than that")
+        if milliseconds > _LONGEST // timedelta(milliseconds=1):
+            self.refuse(f"{expected}, of {_LONGEST.days}d or less")
+        return timedelta(milliseconds=int(milliseconds))
 
     def share(self) -> Decimal:
         """Read a percentage strictly between 0 % and 100 % as a decimal share: 99.9% -> 0.999."""
