@@ -34,7 +34,14 @@ _Dumper.add_representer(Decimal, _represent)
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads numbers exactly, and refuses a key given twice."""
+    """Reads numbers exactly, and refuses a key given twice and a value that is not what it looks like."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002 - PyYAML's
+        try:
+            return super().construct_object(node, deep=deep)
+        except (ValueError, KeyError, AttributeError):  # of dates such as 2026-13-99, `!!bool`, `!!timestamp`
+            problem = "no number and no date; put it in quotes if it is text"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature
         keys = [key.value for key, _ in node.value]

@@ -67,7 +67,9 @@ def section(text: str, file: str) -> dict[str, Any]:
 def _told(nodes: Iterable[Node]) -> list[_Told]:
     heads = [(node, _head(node)) for node in nodes]
     indicators = {
-        head["metadata"].child("name").value: head["spec"] for _, head in heads if head["kind"].value == "SLI"
+        head["metadata"].child("name").text("the name of the SLI"): head["spec"]
+        for _, head in heads
+        if head["kind"].value == "SLI"
     }
     found = [_slo(node, head, indicators) for node, head in heads if head["kind"].value == "SLO"]
     seen: dict[tuple[str, str | None], _Told] = {}
@@ -90,8 +92,9 @@ def _head(node: Node) -> dict[str, Node]:
     head = node.mapping(required=("apiVersion", "kind", "metadata", "spec"))
     if head["apiVersion"].value != API_VERSION:
         head["apiVersion"].refuse(API_VERSION)
-    if head["kind"].value not in {"SLO", *_IGNORED}:
+    if head["kind"].value not in ("SLO", *_IGNORED):
         head["kind"].refuse(f"SLO, {', '.join(_IGNORED)}; alerts come from objectives, whom they tell from fleet.yml")
+    head["metadata"].entries()
     return head
 
 

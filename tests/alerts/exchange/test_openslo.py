@@ -222,6 +222,35 @@ REFUSED = {
         asking('llm_time_to_first_token_seconds_bucket{le="1.0"} or llm_time_to_first_token_seconds_bucket{le="2.5"}'),
         "query: expected a query of Servewatch's own series",
     ),
+    "requests that failed": (
+        asking('sum(rate(llm_requests_finished_total{outcome="error",model="m"}[5m]))'),
+        "query: expected a query of Servewatch's own series",
+    ),
+    "requests that failed, among others": (
+        asking('sum(rate(llm_requests_finished_total{outcome=~".+",model="m"}[5m]))'),
+        "query: expected a query of Servewatch's own series",
+    ),
+    "outcomes by a pattern that Go alone reads": (
+        asking(r'sum(rate(llm_requests_finished_total{outcome=~"\\pL+",model="m"}[5m]))'),
+        "query: expected a query of Servewatch's own series",
+    ),
+    "every request but the good ones": (
+        asking('1 - llm_time_to_first_token_seconds_bucket{le="1.0",model="m"}'),
+        "query: expected a query of Servewatch's own series",
+    ),
+    "two of the models": (
+        asking('llm_time_to_first_token_seconds_bucket{le="1.0",model=~"m|n"}'),
+        "query: expected a query of Servewatch's own series",
+    ),
+    "no model": (
+        asking('llm_time_to_first_token_seconds_bucket{le="1.0",model=""}'),
+        "query: expected a query of Servewatch's own series",
+    ),
+    "one replica": (
+        asking('llm_time_to_first_token_seconds_bucket{le="1.0",replica="a"}'),
+        "query: expected a query of Servewatch's own series",
+    ),
+    "a list of kinds": ({**foreign(), "kind": ["SLO"]}, "kind: expected SLO, Service"),
     "a latency without a threshold": (
         asking('model:llm_ttft_good:rate5m{model="m"}'),
         "metadata: expected an annotation servewatch/threshold such as 2s",
@@ -246,6 +275,12 @@ def test_what_cannot_be_promised_is_refused_where_it_stands(document: dict[str, 
     assert str(refusal.value).startswith(f"o.yml: document 2 ({document['kind']} fast): ")
 
 
+@pytest.mark.parametrize("condition", ['model!="n"', 'model!~"n|o"', 'model!=""', ""])
+def test_a_query_about_all_models_but_some_tells_the_default(condition: str) -> None:
+    document = asking(f'llm_time_to_first_token_seconds_bucket{{le="1.0",{condition}}}')
+    assert imported.section(documents.write([document]), "o.yml")["default"].keys() == {"ttft"}
+
+
 def test_one_objective_is_told_once() -> None:
     with pytest.raises(FleetError, match=r"document 2 \(SLO fast\): the objective ttft of m is already told by o\.yml"):
         imported.section(documents.write([foreign(), foreign()]), "o.yml")
@@ -266,6 +301,11 @@ def test_there_is_one_window_for_all() -> None:
         ("a: 1\na: 2", "key 'a' is given twice"),
         ("", "o.yml: expected at least one document of kind SLO, got none"),
         ("just text", "o.yml: document 1: expected a mapping"),
+        ("a: 2026-13-99", "no number and no date"),
+        ("a: !!bool maybe", "no number and no date"),
+        ("a: !!timestamp soon", "no number and no date"),
+        ("apiVersion: openslo/v1\nkind: SLO\nmetadata: x\nspec: {}", "metadata: expected a mapping, got 'x'"),
+        ("apiVersion: openslo/v1\nkind: SLI\nmetadata: {name: [x]}\nspec: {}", "metadata.name: expected the name"),
         (
             "kind: SLO",
             "(apiVersion: openslo/v1, kind: SLO, Service, DataSource, SLI), got one without apiVersion",
