@@ -25,7 +25,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _read(files: Sequence[Path]) -> dict[str, str]:
-    return {_shown(file): file.read_text(encoding="utf-8") for file in files}
+    return {_shown(file): _text(file) for file in files}
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise FleetError(f"{_shown(file)}: expected UTF-8 text: {error}") from error
 
 
 def _shown(file: Path) -> str:
@@ -50,13 +57,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         if strange:
             _say(f"{strange[0]}: expected a file ending in {', '.join(SUFFIXES)}")
             return 1
-        files = files or [*rules, *_globbed(_READERS), *own_rules(arguments.fleet)]
-        loaded = [file for file in rules if file not in files]
-        problems = lint(_read(files), vocabulary(load(arguments.fleet), _read(loaded)))
+        fleet = load(arguments.fleet)
+        shipped = [] if files else [*rules, *_globbed(_READERS)]
+        own = files or own_rules(arguments.fleet)
+        loaded = [file for file in rules if file not in own]
+        problems = (
+            *lint(_read(shipped), vocabulary(fleet, {})),
+            *lint(_read(own), vocabulary(fleet, _read(loaded))),
+        )
     except OSError as error:
         _say(f"{error.filename}: cannot be read: {error.strerror}; give the path of a file to judge")
         return 1
-    except (FleetError, UnicodeDecodeError) as error:
+    except FleetError as error:
         _say(str(error))
         return 1
     for problem in problems:

@@ -5,6 +5,7 @@ Out: `Problem`s, in the order of their places.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import PurePath
 
 from exporter.fleet import Fleet
@@ -29,9 +30,10 @@ _NAMES = frozenset(check.name for check in CHECKS)
 
 
 def vocabulary(fleet: Fleet, rules: Mapping[str, str]) -> Vocabulary:
-    """Know what the exporter shows for a fleet and what rule files record: {path: text}; raises SourceError."""
+    """Know what the exporter shows for a fleet and what rule files hold: {path: text}; raises SourceError."""
     written = [each for file, text in rules.items() for each in rule_files.read(file, text)]
-    return learn(Vocabulary.of(fleet), written)
+    alerts = frozenset(each.rule.name for each in written if each.rule and each.rule.is_alert)
+    return learn(replace(Vocabulary.of(fleet), alerts=alerts), written)
 
 
 def lint(files: Mapping[str, str], known: Vocabulary) -> tuple[Problem, ...]:
@@ -82,8 +84,10 @@ def _judge(written: Written, known: Vocabulary) -> Iterator[Problem]:
 
 def _taken(written: Iterable[Written], known: Vocabulary) -> Iterator[Problem]:
     for each in written:
-        if each.rule and not each.rule.is_alert and each.rule.name in known.series:
-            message = f"{each.rule.name} is Servewatch's own: two rules would write one series"
+        rule = each.rule
+        if rule and rule.name in (known.alerts if rule.is_alert else known.series):
+            what = "the end of one would resolve the other" if rule.is_alert else "two rules would write one series"
+            message = f"{rule.name} is Servewatch's own: {what}"
             yield _problem(each.file, each.top, "taken-name", message, "choose another name")
 
 

@@ -39,6 +39,8 @@ _MANY = ((parser.VectorMatchCardinality.ManyToOne, "left"), (parser.VectorMatchC
 
 _DEEPEST = 300
 """Operators and calls around each other; every look at the tree goes down one by one."""
+_LONGEST = 5000
+"""Words and signs; of twice as many around each other the parser dies, and Python with it."""
 
 
 class ExpressionError(Exception):
@@ -47,12 +49,15 @@ class ExpressionError(Exception):
 
 def read(text: str) -> Node:
     """Parse an expression; raises ExpressionError."""
+    cursor = Cursor(text)
+    if cursor.size > _LONGEST:
+        raise ExpressionError(f"more than {_LONGEST} words and signs: record parts of it")
     try:
         parsed = parser.parse(text)
     except ValueError as error:
         raise ExpressionError(str(error)) from error
     try:
-        root = _node(parsed, Cursor(text))
+        root = _node(parsed, cursor)
     except RecursionError:
         root = None
     if root is None or _depth(root) > _DEEPEST:

@@ -62,6 +62,11 @@ class Cursor:
         """Cut the text into tokens."""
         self._tokens = _tokens(self.text)
 
+    @property
+    def size(self) -> int:
+        """How many words, numbers, strings, signs and selectors there are."""
+        return len(self._tokens)
+
     def word(self, word: str, *, before_parenthesis: bool = False) -> int:
         """Find the next use of a word: as a function or an aggregation, or as the name of a series."""
 

@@ -5,7 +5,7 @@ and Alertmanager's own series are known by their prefixes alone: their labels ar
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from math import inf
 
@@ -36,9 +36,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:
-    """Every series by name."""
+    """Every series by name, and the names of the alerts that are loaded."""
 
     series: Mapping[str, Known]
+    alerts: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, fleet: Fleet) -> "Vocabulary":
@@ -69,7 +70,7 @@ class Vocabulary:
     def with_recorded(self, name: str, known: Known) -> "Vocabulary":
         """Know a recorded series as well; rules that record the same name add to each other."""
         before = self.series.get(name)
-        return Vocabulary(series={**self.series, name: _merged(before, known) if before else known})
+        return replace(self, series={**self.series, name: _merged(before, known) if before else known})
 
     def values_of(self, labels: Iterable[str], sources: Iterable[str], constant: Mapping[str, str]) -> Known:
         """Return the closed sets that a series recorded from `sources` inherits, under a meaning yet to be set."""

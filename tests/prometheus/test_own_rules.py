@@ -104,6 +104,12 @@ def test_a_name_that_is_recorded_already_is_refused() -> None:
     assert problem.message == "model:llm_ttft_good:rate5m is Servewatch's own: two rules would write one series"
 
 
+def test_an_alert_of_a_name_that_is_loaded_already_is_refused() -> None:
+    text = alert(("ModelIdle", "LLMModelDown"))
+    [problem] = lint({"own.yml": text}, known())
+    assert problem.message == "LLMModelDown is Servewatch's own: the end of one would resolve the other"
+
+
 PER_RANK = """groups:
 - name: own
   rules:

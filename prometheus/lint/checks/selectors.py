@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from prometheus.lint.check import Check, Expression, Finding, Use
 from prometheus.lint.infer import RATES
+from prometheus.lint.patterns import matches
 from prometheus.lint.problem import Severity
-from prometheus.lint.tree import Aggregate, Binary, Call, Condition, Selector, walk
+from prometheus.lint.tree import Aggregate, Binary, Call, Condition, Selector, Subquery, Text, walk
 from prometheus.windows import INTERVAL, duration_text
 
 __all__ = ["CHECKS"]
@@ -106,7 +107,7 @@ def _wanted(condition: Condition, closed: tuple[str, ...]) -> list[str]:
     alternatives = _alternatives(condition.value)
     if alternatives is not None:
         return alternatives
-    return [] if any(re.fullmatch(condition.value, value) for value in closed) else [condition.value]
+    return [condition.value] if all(matches(condition.value, value) is False for value in closed) else []
 
 
 def _alternatives(pattern: str) -> list[str] | None:
@@ -179,6 +180,15 @@ def _rated(expression: Expression) -> Iterator[tuple[str, Selector]]:
             yield node.function, node.arguments[0]
 
 
+def _no_samples(expression: Expression) -> Iterator[Finding]:
+    """Find what Prometheus parses and no rule or panel can show: a range of samples at each moment, or a text."""
+    root = expression.root
+    is_range = isinstance(root, Subquery) or (isinstance(root, Selector) and root.span is not None)
+    if expression.use is not Use.LOOK and (is_range or isinstance(root, Text)):
+        message = f"{'a range of samples' if is_range else 'text'} is no result: every evaluation fails"
+        yield Finding(at=root.at, message=message, fix="say what of it is meant: max_over_time(…[5m]), rate(…[5m])")
+
+
 def _short_range(expression: Expression) -> Iterator[Finding]:
     without_result = {node for _, node in _rated(expression) if node.span is not None and node.span < 2 * INTERVAL}
     for node in _selectors(expression):
@@ -198,5 +208,6 @@ CHECKS = (
     Check(name="literal-star", find=_glob),
     Check(name="anchored-pattern", find=_anchored, severity=Severity.WARNING),
     Check(name="rate-of-one-sample", find=_rate_of_one_sample),
+    Check(name="no-samples", find=_no_samples),
     Check(name="short-range", find=_short_range, severity=Severity.WARNING),
 )

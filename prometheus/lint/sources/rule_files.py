@@ -46,6 +46,8 @@ def read(file: str, text: str) -> tuple[Written, ...]:
         mark = error.problem_mark or error.context_mark
         place = Position(line=mark.line + 1, column=mark.column + 1) if mark else Position(line=1, column=1)
         raise SourceError(f"not YAML: {error.problem}", position=place, fix="mend the file") from error
+    except RecursionError:
+        raise SourceError("nested too deeply", position=Position(line=1, column=1), fix="mend the file") from None
     if root is None:
         return ()
     groups = _mapping(root, frozenset({"groups"})).get("groups")
@@ -168,7 +170,7 @@ def _items(node: yaml.Node | None) -> list[yaml.Node]:
 def _texts(node: yaml.Node | None) -> dict[str, str]:
     entries = _mapping(node) if node is not None else {}
     for key, value in entries.items():
-        if not _LABEL.fullmatch(key):
+        if not _LABEL.fullmatch(key) or key == "__name__":
             raise SourceError(f"{key!r} is no name", position=_position(value), fix="letters, digits and '_'")
     return {key: _text(value) for key, value in entries.items()}
 

@@ -40,6 +40,13 @@ MISTAKES = {
         right='sum({__name__="llm_requests_running"})',
         at="__name__",
     ),
+    "a range of samples as a result": Mistake(
+        check="no-samples", wrong="up[5m]", right="max_over_time(up[5m])", at="up"
+    ),
+    "a range of what is reckoned as a result": Mistake(
+        check="no-samples", wrong="sum(up)[5m:]", right="max_over_time(sum(up)[5m:])", at="sum"
+    ),
+    "text as a result": Mistake(check="no-samples", wrong="'up'", right="up", at="'"),
     "no name at all": Mistake(
         check="name-regex", wrong='sum({job="replicas"})', right='sum(up{job="replicas"})', at="{"
     ),

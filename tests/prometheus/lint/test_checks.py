@@ -86,6 +86,11 @@ def test_a_pattern_tells_absent_nothing_and_what_is_equal_everything() -> None:
     assert "cannot tell job:" in problem.message
 
 
+@pytest.mark.parametrize("pattern", [r"\\pL+", "(?U)st.*", "[[:alpha:]]+"])
+def test_a_pattern_that_go_alone_reads_is_left_to_it(pattern: str) -> None:
+    assert problems(recording(f'sum(rate(llm_requests_finished_total{{outcome=~"{pattern}"}}[5m]))')) == ()
+
+
 def test_every_check_has_a_case() -> None:
     assert {check.name for check in CHECKS} == {
         *(mistake.check for mistake in MISTAKES.values()),

@@ -37,6 +37,21 @@ def test_everything_shipped_is_judged_without_files() -> None:
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
+def test_own_rules_are_judged_beside_what_is_shipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fleet = tmp_path / "fleet.yml"
+    fleet.write_text((ROOT / "fleet.yml").read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "rules.d").mkdir()
+    (tmp_path / "rules.d/own.yml").write_text(alert(("ModelIdle", "LLMModelDown")), encoding="utf-8")
+    assert command.main(["--fleet", str(fleet)]) == 1
+    assert "own.yml:4:5: LLMModelDown is Servewatch's own: " in capsys.readouterr().out
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "own.yml").write_bytes("groups: [{name: größe}]".encode("latin-1"))
+    assert command.main([str(tmp_path / "own.yml")]) == 1
+    assert f"{tmp_path / 'own.yml'}: expected UTF-8 text: " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -138,10 +138,16 @@ def test_parentheses_leave_no_trace(text: str, kind: type[Node]) -> None:
     assert type(read(f"({text})")) is kind
 
 
-@pytest.mark.parametrize("levels", [301, 5000])
+@pytest.mark.parametrize("levels", [301, 1600])
 def test_an_expression_too_deep_to_be_judged_is_refused_in_words(levels: int) -> None:
     with pytest.raises(ExpressionError, match="more than 300 operators and calls around each other"):
         read("sum(" * levels + "llm_replica_up" + ")" * levels)
+
+
+@pytest.mark.parametrize("text", [" or ".join(["up"] * 5000), "(" * 10_000 + "up" + ")" * 10_000, "-" * 10_000 + "up"])
+def test_an_expression_too_long_for_the_parser_is_refused_before_it_dies(text: str) -> None:
+    with pytest.raises(ExpressionError, match="more than 5000 words and signs"):
+        read(text)
 
 
 def test_an_expression_as_deep_as_hundreds_of_models_make_it_is_read() -> None:

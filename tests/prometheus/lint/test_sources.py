@@ -100,6 +100,7 @@ BROKEN = {
     "groups: [{name: a, rules: [{alert: a, expr: up, for: 1m1h}]}]": "'1m1h' is no duration",
     "groups: [{name: a, rules: [{alert: a, expr: up, for: 293y}]}]": "'293y' is no duration",
     "groups: [{name: a, rules: [{alert: a, expr: up, labels: {a-b: c}}]}]": "'a-b' is no name",
+    "groups: [{name: a, rules: [{alert: a, expr: up, labels: {__name__: c}}]}]": "'__name__' is no name",
     "groups: [{name: a, rules: [{alert: a, expr: up, expr: up}]}]": "key 'expr' is given twice",
 }
 
@@ -111,6 +112,11 @@ def test_a_rule_file_that_prometheus_would_not_load_is_refused(text: str, messag
     [problem] = lint({"own.yml": text}, known())
     assert problem.message.startswith(message)
     assert problem.fix
+
+
+def test_a_rule_file_nested_too_deeply_is_refused_in_words() -> None:
+    with pytest.raises(SourceError, match="nested too deeply"):
+        rule_files.read("own.yml", "groups: " + "[" * 5000)
 
 
 @pytest.mark.parametrize("text", BROKEN)
