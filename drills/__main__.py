@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
             return _backtest(options)
         names = {"demo": [_DEMO]}.get(options.command) or (list(known) if options.name == "all" else [options.name])
         return _drills([known[name] for name in names], options.time_scale)
-    except (RunningError, requests.RequestException) as error:
+    except (RunningError, OSError) as error:  # of requests, too
         print(f"cannot run: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -6,8 +6,9 @@ Exit codes: 0 every figure is met, 1 one is missed.
 import argparse
 import json
 import os
+import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 from tqdm import tqdm
 
@@ -31,6 +32,8 @@ _RIVALS = (TEXTBOOK, THRESHOLD)
 def backtest(options: argparse.Namespace) -> int:
     """Run the backtest, print what it found; return the exit code."""
     tools = Tools(prometheus=newest("prometheus"), promtool=newest("promtool"))
+    if options.json:
+        options.json.open("a", encoding="utf-8").close()  # what cannot be written is better told now than in hours
     if options.plots:
         for path in tqdm(gallery(options.plots, options.seed, tools), total=len(SHAPES), desc="pictures"):
             tqdm.write(str(path))
@@ -55,18 +58,27 @@ def newest(name: str) -> Tool:
 
 
 def _outcomes(models: Sequence[str], seed: int, months: int, tools: Tools) -> list[Outcome]:
-    """Run as many models at once as there are cores, behind a progress bar; Prometheus does most of the work."""
+    """Run as many models at once as there are cores, behind a progress bar; Prometheus does most of the work.
+
+    When one fails, or somebody stops the command, the others end at their next step.
+    """
     whole = 100.0 * len(models)
+    over = threading.Event()
     with (
         tqdm(total=whole, bar_format="{l_bar}{bar}| {elapsed}<{remaining}", mininterval=1) as bar,
         ThreadPoolExecutor(max_workers=os.cpu_count()) as threads,
     ):
 
         def progress(what: str, share: float) -> None:
+            if over.is_set():
+                raise CancelledError
             bar.set_description(what, refresh=False)
             bar.update(min(100 * share, whole - bar.n))
 
-        return list(threads.map(lambda model: run(PROFILES[model], seed, months, tools, progress), models))
+        try:
+            return list(threads.map(lambda model: run(PROFILES[model], seed, months, tools, progress), models))
+        finally:
+            over.set()
 
 
 def _scores(outcomes: Sequence[Outcome]) -> tuple[list[Score], list[Score]]:

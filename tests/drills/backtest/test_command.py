@@ -1,12 +1,15 @@
 """The command, as a shell sees it: a small run on a fixed seed, and the pictures."""
 
 import json
+import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from drills.backtest.incidents import Incident
@@ -39,6 +42,39 @@ def test_a_small_run_meets_every_figure(tmp_path: Path) -> None:
     assert ours["must_page"] > 0
     assert ours["late_or_never"] == 0
     assert threshold["late_or_never"] > 0
+
+
+def test_a_run_that_is_stopped_ends_soon_and_leaves_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "drills", "backtest", "--months", "2"]
+    with subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path)}, stderr=subprocess.PIPE, text=True
+    ) as process:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob("backtest-*/scraped.om")):
+            assert process.poll() is None
+            assert time.monotonic() < deadline, "nothing was drawn"
+            time.sleep(0.05)
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert said.endswith("stopped\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--seed", "-1"), "argument --seed: expected a whole number, 0 or more, got '-1'"),
+        (("--months", "0"), "argument --months: expected a whole number, 1 to 1200, got '0'"),
+        (("--json", "/dev/null/x"), "cannot run: [Errno 20] Not a directory: '/dev/null/x'"),
+        (("--plots", "/dev/null"), "cannot run: [Errno 17] File exists: '/dev/null'"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_hours_have_passed(options: tuple[str, str], sentence: str) -> None:
+    command = [sys.executable, "-m", "drills", "backtest", *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith(sentence)
 
 
 def colours(path: Path) -> set[str]:
