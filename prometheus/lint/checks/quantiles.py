@@ -6,7 +6,7 @@ from exporter.catalogue import bound_text
 from prometheus.lint.check import Check, Expression, Finding
 from prometheus.lint.infer import COMPARISONS
 from prometheus.lint.meaning import Meaning, Shape
-from prometheus.lint.tree import Aggregate, Binary, Call, Node, Number
+from prometheus.lint.tree import Aggregate, Binary, Call, Node, Number, selectors
 
 __all__ = ["CHECKS"]
 
@@ -42,6 +42,26 @@ def _bucket_maximum(expression: Expression) -> Iterator[Finding]:
             if meaning.labels is not None and "le" in meaning.labels and of.shape is Shape.RATE:
                 message = f"{node.operation}() per bucket mixes replicas: the counts are cumulative no more"
                 yield Finding(at=node.at, message=message, fix="use sum, or choose one replica")
+
+
+def _added_buckets(expression: Expression) -> Iterator[Finding]:
+    """Find sums over the bounds of a histogram, in which a request counts once for each bound it stays within."""
+    in_quantiles = {node.arguments[1] for node, _ in _quantiles(expression)}
+    for node, meaning in expression.nodes():
+        if not isinstance(node, Aggregate) or node.operation not in {"sum", "avg"} or node in in_quantiles:
+            continue
+        before, after = expression.meanings[node.inner].labels, meaning.labels
+        if before is None or after is None or "le" not in before - after:
+            continue
+        for selector in selectors(node.inner):
+            known = expression.vocabulary.meaning(selector.metric)
+            is_told = any(each.label == "le" and each.operator in {"=", "=~"} for each in selector.conditions)
+            if known and known.has("le") and known.bounds and not is_told:
+                message = f"{node.operation}() adds up buckets: a request counts once for each bound it stays within"
+                yield Finding(
+                    at=node.at, message=message, fix='choose one, le="2.0", or take what counts them: …_count'
+                )
+                break
 
 
 def _averaged_ratio(expression: Expression) -> Iterator[Finding]:
@@ -149,6 +169,7 @@ CHECKS = (
     Check(name="quantile-without-le", find=_quantile_without_le),
     Check(name="quantile-per-rank", find=_quantile_per_rank),
     Check(name="bucket-maximum", find=_bucket_maximum),
+    Check(name="added-buckets", find=_added_buckets),
     Check(name="averaged-ratio", find=_averaged_ratio),
     Check(name="difference-of-quantiles", find=_difference_of_quantiles),
     Check(name="product-of-ratios", find=_product_of_ratios),

@@ -40,6 +40,18 @@ MISTAKES = {
         right='sum({__name__="llm_requests_running"})',
         at="__name__",
     ),
+    "a sum over the bounds of a histogram": Mistake(
+        check="added-buckets",
+        wrong="sum by (model) (rate(llm_time_to_first_token_seconds_bucket[5m]))",
+        right="sum by (model) (rate(llm_time_to_first_token_seconds_count[5m]))",
+        at="sum",
+    ),
+    "a sum over the bounds of a histogram but the last": Mistake(
+        check="added-buckets",
+        wrong='sum by (model) (rate(llm_time_to_first_token_seconds_bucket{le!="+Inf"}[5m]))',
+        right='sum by (model) (rate(llm_time_to_first_token_seconds_bucket{le="+Inf"}[5m]))',
+        at="sum",
+    ),
     "a range of samples as a result": Mistake(
         check="no-samples", wrong="up[5m]", right="max_over_time(up[5m])", at="up"
     ),
