@@ -148,6 +148,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except FleetError as error:
         print(error, file=sys.stderr)
         return 1
+    for gap in fleet.oncall.gaps():
+        print(f"{arguments.fleet}: {gap}", file=sys.stderr)
     files = artefacts(fleet, _deployment(arguments))
     if not _own_rules_hold(arguments.fleet, fleet, files):
         return 1

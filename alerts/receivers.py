@@ -23,13 +23,15 @@ _DETAILS = f"{{{{ .Alerts.Firing | len }}}} firing, {{{{ .Alerts.Resolved | len 
 
 
 def receivers(oncall: Oncall, addresses: Addresses) -> list[dict[str, object]]:
-    """Build one receiver per severity, named after it; where fleet.yml names nobody, the simulator's phone is told.
+    """Build one receiver per severity, named after it; without `oncall` the simulator's phone is told everything.
 
-    A note is for nobody: its receiver is empty.
+    What is for nobody, as a note always is, has an empty receiver: an address where nobody listens would fail for ever,
+    and LLMNotificationsFailing with it, so that a page that is lost would go unseen.
     """
     chosen = {Severity.PAGE: oncall.page, Severity.TICKET: oncall.ticket, Severity.HEARTBEAT: oncall.heartbeat}
-    told = [_receiver(severity, who or (_phone(severity, addresses),)) for severity, who in chosen.items()]
-    return [*told, {"name": Severity.NOTE.value}]
+    if oncall.is_empty:
+        chosen = {severity: (_phone(severity, addresses),) for severity in chosen}
+    return [*(_receiver(severity, who) for severity, who in chosen.items()), _receiver(Severity.NOTE, ())]
 
 
 def _phone(severity: Severity, addresses: Addresses) -> Webhook:

@@ -135,9 +135,12 @@ def _serve(asked: argparse.Namespace) -> int:
 
 
 def _check(asked: argparse.Namespace) -> int:
-    count = len(load(asked.fleet).replicas)
+    fleet = load(asked.fleet)
+    count = len(fleet.replicas)
     watched = f"{count} replica{'s' * (count != 1)}" if count else "no replica yet (include matches no file)"
     print(f"{asked.fleet}: {watched}, good to use")  # noqa: T201
+    for gap in fleet.oncall.gaps():
+        print(f"{asked.fleet}: {gap}", file=sys.stderr)  # noqa: T201
     return 0
 
 

@@ -1,4 +1,7 @@
-"""The `oncall` part of fleet.yml -> receivers, one dataclass per kind. Secrets only as paths of files."""
+"""The `oncall` part of fleet.yml -> receivers, one dataclass per kind. Secrets only as paths of files.
+
+Whoever writes the section has to say who is paged. Tickets and the heartbeat may be nobody's; `gaps` says so.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,11 +39,31 @@ Receiver = PagerDuty | Slack | Webhook
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Oncall:
-    """Who hears of what. An empty tuple means: the simulator's phone."""
+    """Who hears of what. An empty tuple means nobody; where all are empty, the simulator's phone hears everything."""
 
     page: tuple[Receiver, ...] = ()
     ticket: tuple[Receiver, ...] = ()
     heartbeat: tuple[Receiver, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether fleet.yml names nobody at all, so that the simulator's phone has to listen."""
+        return not (self.page or self.ticket or self.heartbeat)
+
+    def gaps(self) -> tuple[str, ...]:
+        """Say in a sentence each what nobody hears of, though somebody hears of something."""
+        if self.is_empty:
+            return ()
+        return tuple(sentence for key, sentence in _GAPS.items() if not getattr(self, key))
+
+
+_PAGED = "page: [{pagerduty: {routing_key_file: /run/secrets/pagerduty}}]"
+_GAPS = {
+    "ticket": "oncall: no ticket: nobody is told of tickets, they only stand in Alertmanager; add for example"
+    ' ticket: [{slack: {api_url_file: /run/secrets/slack, channel: "#llm-ops"}}]',
+    "heartbeat": "oncall: no heartbeat: nobody will notice when monitoring as a whole stops; add for example"
+    ' heartbeat: [{webhook: {url: "https://deadman.example/ping"}}]',
+}
 
 
 def _pagerduty(node: Node, base: Path) -> PagerDuty:
@@ -73,6 +96,12 @@ def _receivers(node: Node, base: Path) -> tuple[Receiver, ...]:
 
 
 def oncall(node: Node, base: Path) -> Oncall:
-    """Read the `oncall` section; relative secret files start at `base`."""
+    """Read the `oncall` section; relative secret files start at `base`.
+
+    Nobody listens at the simulator's phone beside a fleet of one's own, so pages need a receiver that is named.
+    """
     fields = node.mapping(optional=("page", "ticket", "heartbeat"))
-    return Oncall(**{key: _receivers(value, base) for key, value in fields.items()})
+    heard = Oncall(**{key: _receivers(value, base) for key, value in fields.items()})
+    if not heard.page:
+        fields.get("page", node).refuse(f"who is paged, for example {_PAGED}")
+    return heard

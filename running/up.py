@@ -77,11 +77,10 @@ def plan_for(fleet: Fleet) -> Plan:
     demo_ports = {replica.port: replica.name for replica in load_demo(DEMO).replicas}
     addresses = (urlsplit(replica.url) for replica in fleet.replicas)
     is_demo = any(url.hostname in _LOCAL and url.port in demo_ports for url in addresses)
-    pages_nobody = not (fleet.oncall.page or fleet.oncall.ticket or fleet.oncall.heartbeat)
     chosen = [*services.ALWAYS]
     if is_demo:
         chosen += services.DEMO_ONLY
-    if is_demo or pages_nobody:
+    if is_demo or fleet.oncall.is_empty:
         chosen.append(services.PHONE)
     needed = {service.port: service.title for service in chosen if service.port}
     if is_demo:
@@ -132,7 +131,7 @@ def _generate(fleet_file: Path, directory: Path, time_scale: int) -> None:
     generated = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     if generated.returncode:
         raise FleetRefusedError(f"the rules of {fleet_file} cannot be generated:\n{generated.stderr.strip()}")
-    print(generated.stderr, end="", flush=True)  # warnings about the operator's own rules
+    print(generated.stderr, end="", flush=True)  # what nobody is told of, and warnings about the operator's own rules
 
 
 def _environment(fleet_file: Path, run: Path) -> dict[str, str]:

@@ -111,6 +111,15 @@ def test_a_bad_fleet_generates_nothing_and_says_why(tmp_path: Path, capsys: pyte
     assert not (tmp_path / "out").exists()
 
 
+def test_what_nobody_is_told_of_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hook = "[{webhook: {url: 'http://h/hook'}}]"
+    fleet = tmp_path / "fleet.yml"
+    fleet.write_text(f"replicas: [{{name: a, url: 'http://h:1'}}]\noncall: {{page: {hook}, ticket: {hook}}}\n")
+    assert generate.main(["--fleet", str(fleet), "--out", str(tmp_path / "out")]) == 0
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{fleet}: oncall: no heartbeat: nobody will notice when monitoring as a whole stops; add ")
+
+
 @pytest.mark.parametrize("scale", ["0", "-1", "1.5", "fast", "", "61"])
 def test_a_time_scale_is_a_whole_number_that_drills_can_run_at(scale: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

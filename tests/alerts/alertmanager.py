@@ -19,6 +19,8 @@ from running.processes import Process
 from running.services import start_alertmanager
 from running.tools import Tool
 
+_FAILED = ("alertmanager_notifications_failed_total", "alertmanager_notification_requests_failed_total")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alertmanager:
@@ -37,9 +39,9 @@ class Alertmanager:
         return found
 
     def failures(self) -> list[str]:
-        """Answer the counters of failed notifications that are not zero."""
+        """Answer the counters of failed notifications, and of failed tries of them, that are not zero."""
         page = requests.get(f"{self.url}/metrics", timeout=10).text
-        lines = [line for line in page.splitlines() if line.startswith("alertmanager_notifications_failed_total")]
+        lines = [line for line in page.splitlines() if line.startswith(_FAILED)]
         return [line for line in lines if not line.endswith(" 0")]
 
 

@@ -15,6 +15,7 @@ from exporter.oncall import Oncall, PagerDuty, Slack, Webhook
 from prometheus.deployment import LOCAL, Deployment
 from running.tools import Tool
 from tests.alerts.alertmanager import Alertmanager, running, write_configuration
+from tests.alerts.listener import listening
 
 MODELS = ("qwen3-8b", "meta-llama/Llama-3.1-8B-Instruct", "org/a&b", 'quo"te', "模型", "page", "*")
 NAMES_AND_SEVERITIES = [
@@ -104,6 +105,36 @@ def test_without_oncall_the_phone_gets_everything() -> None:
     receivers: Any = alertmanager_config(Oncall(), Deployment(addresses=LOCAL))["receivers"]
     urls = {each["name"]: each["webhook_configs"][0]["url"] for each in receivers if each["name"] != "note"}
     assert urls == {name: f"http://127.0.0.1:9803/alertmanager/{name}" for name in ("page", "ticket", "heartbeat")}
+
+
+def test_beside_a_receiver_that_is_named_nothing_goes_to_the_phone(amtools: Tool, tmp_path: Path) -> None:
+    """Nobody starts the phone for a fleet with `oncall`: what is nobody's stays in Alertmanager."""
+    page = Webhook(url="http://127.0.0.1:9/pager")
+    receivers: Any = alertmanager_config(Oncall(page=(page,)), Deployment(addresses=LOCAL))["receivers"]
+    assert {each["name"]: sorted(each) for each in receivers} == {
+        "page": ["name", "webhook_configs"],
+        **{name: ["name"] for name in ("ticket", "heartbeat", "note")},
+    }
+    config = write_configuration(tmp_path, Oncall(page=(page,)))
+    assert "4 receivers" in _amtool(amtools, "check-config", config)
+    for severity in ("page", "ticket", "heartbeat"):
+        route = ("config", "routes", "test", f"--config.file={config}", "alertname=Any", f"severity={severity}")
+        assert _amtool(amtools, *route).split() == [severity]
+
+
+def test_what_nobody_is_told_of_fails_nowhere_and_pages_arrive(alertmanager_binaries: Tool, tmp_path: Path) -> None:
+    with listening() as listener:
+        config = write_configuration(tmp_path, Oncall(page=(Webhook(url=f"{listener.url}/pager"),)))
+        with running(alertmanager_binaries, config, tmp_path) as alertmanager:
+            alertmanager.post([_alert("Watchdog", "heartbeat"), _alert("LLMReplicaOutlier", "ticket", model="other")])
+            alertmanager.process.wait_until(
+                lambda: _states(alertmanager, "unprocessed") == [], "process the alerts", seconds=15
+            )
+            for name in ("first", "second"):
+                alertmanager.post([_alert("LLMModelDown", "page", model="m", replica=name)])
+                assert listener.next().path == "/pager"
+            assert alertmanager.failures() == []
+            assert len(alertmanager.alerts()) == 4
 
 
 def test_only_the_heartbeat_does_not_say_that_it_is_over(everybody: Oncall) -> None:

@@ -26,6 +26,18 @@ def test_check_says_that_a_fleet_watches_nothing_yet(tmp_path: Path, capsys: pyt
     assert capsys.readouterr().out == f"{fleet}: no replica yet (include matches no file), good to use\n"
 
 
+def test_check_says_what_nobody_is_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fleet = write_fleet(tmp_path / "fleet.yml", a="http://h:1")
+    fleet.write_text(f"{fleet.read_text()}oncall: {{page: [{{webhook: {{url: 'http://h/page'}}}}]}}\n")
+    assert main(["check", "--fleet", str(fleet)]) == 0
+    told = capsys.readouterr()
+    assert told.out == f"{fleet}: 1 replica, good to use\n"
+    assert [line.partition("; add")[0] for line in told.err.splitlines()] == [
+        f"{fleet}: oncall: no ticket: nobody is told of tickets, they only stand in Alertmanager",
+        f"{fleet}: oncall: no heartbeat: nobody will notice when monitoring as a whole stops",
+    ]
+
+
 @pytest.mark.parametrize("command", [["check"], ["serve"], ["scrape", "a"]])
 def test_a_bad_fleet_starts_nothing(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fleet = write_fleet(tmp_path / "fleet.yml", a="vllm-a:8000")

@@ -12,7 +12,7 @@ import yaml
 from exporter.cards import CardPage, Gpus
 from exporter.fleet import Fleet, FleetError, Links, ModelPolicy, Replica, load
 from exporter.objectives import Objectives
-from exporter.oncall import PagerDuty, Slack, Webhook
+from exporter.oncall import Oncall, PagerDuty, Slack, Webhook
 from exporter.thresholds import Thresholds
 
 FLEETS = Path(__file__).parent / "fixtures" / "fleets"
@@ -121,6 +121,16 @@ def test_receivers_are_read(fleet: Fleet) -> None:
     )
     assert fleet.oncall.ticket == ()
     assert fleet.oncall.heartbeat == (Webhook(url="https://deadman.example/ping"),)
+
+
+def test_who_hears_of_nothing_is_told_and_without_oncall_the_phone_hears_all(tmp_path: Path) -> None:
+    webhook = Webhook(url="http://h/hook")
+    everybody = Oncall(page=(webhook,), ticket=(webhook,), heartbeat=(webhook,))
+    assert [key for key in ("ticket", "heartbeat") if replace(everybody, **{key: ()}).gaps()] == ["ticket", "heartbeat"]
+    assert everybody.gaps() == ()
+    (tmp_path / "fleet.yml").write_text('replicas: [{name: a, url: "http://h:1"}]\noncall:\n')
+    assert load(tmp_path / "fleet.yml").oncall == Oncall()
+    assert Oncall().gaps() == ()
 
 
 def test_links_are_read_without_a_slash_at_the_end(fleet: Fleet) -> None:

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from alerts.render import artefacts
 from exporter.fleet import load
-from running import debian, tools, up
+from prometheus.deployment import LOCAL, Deployment
+from running import debian, services, tools, up
 from running.errors import FleetRefusedError, ToolMissingError
 from running.paths import ROOT
 
@@ -38,6 +40,20 @@ def test_an_operators_own_fleet_starts_no_simulator(tmp_path: Path) -> None:
 def test_a_fleet_with_on_call_needs_no_phone(tmp_path: Path) -> None:
     plan = _plan(tmp_path, OWN + "oncall: {page: [{webhook: {url: 'http://pager.example/page'}}]}\n")
     assert _names(plan) == "alertmanager exporter prometheus"
+
+
+HOOK = "[{webhook: {url: 'http://pager.example/hook'}}]"
+
+
+@pytest.mark.parametrize(
+    "oncall", ["", "oncall:", f"oncall: {{page: {HOOK}}}", f"oncall: {{page: {HOOK}, heartbeat: {HOOK}}}"]
+)
+def test_the_phone_is_started_wherever_something_is_sent_to_it(tmp_path: Path, oncall: str) -> None:
+    file = tmp_path / "fleet.yml"
+    file.write_text(f"{OWN}{oncall}\n")
+    fleet = load(file)
+    routing = artefacts(fleet, Deployment(addresses=LOCAL))["alerts/generated/alertmanager.yml"]
+    assert (LOCAL.phone in routing) == (services.PHONE in up.plan_for(fleet).services)
 
 
 def test_one_replica_of_the_demo_is_enough_for_the_simulator(tmp_path: Path) -> None:
