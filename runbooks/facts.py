@@ -54,8 +54,11 @@ def _fresh(page: str, facts: str) -> str:
 
 
 def _index() -> str:
+    """List the alerts, the most urgent first."""
+    urgency = list(Severity)
     rows = (
-        f"| [{alert.name}]({Path(alert.runbook).name}) | {_severities(alert)} | {alert.meaning} |" for alert in ALERTS
+        f"| [{alert.name}]({Path(alert.runbook).name}) | {_severities(alert)} | {alert.meaning} |"
+        for alert in sorted(ALERTS, key=lambda alert: urgency.index(alert.severities[0]))
     )
     return "\n".join(["| alert | severity | fires when |", "| --- | --- | --- |", *rows])
 

@@ -4,17 +4,20 @@ import re
 import shlex
 import subprocess
 import sys
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
 import pytest
 import yaml
 
+from alerts.burnrate import BURN_RULES, factor, in_danger
 from alerts.catalogue import ALERTS
-from alerts.model import Alert
+from alerts.model import Alert, Severity
 from drills.backtest.incidents import SHAPES
 from exporter.fleet import load
 from prometheus.deployment import Deployment
+from prometheus.indicators import AVAILABILITY
 from runbooks import facts
 from running import services
 from running.tools import Tool
@@ -51,6 +54,26 @@ def test_every_alert_has_a_page_and_every_page_an_alert() -> None:
 
 def test_the_index_names_every_page() -> None:
     assert {f"{name}.md" for name in (*OF_ALERTS, *PROCEDURES)} <= set(INDEX.links())
+
+
+def test_the_index_names_pages_first_then_tickets() -> None:
+    urgent = [severity.split(",")[0] for severity in re.findall(r"^\| \[.*?\| ([a-z, ]+) \|", INDEX.text, re.MULTILINE)]
+    assert len(urgent) == len(ALERTS)
+    assert list(dict.fromkeys(urgent)) == ["page", "ticket", "heartbeat", "note"]
+    assert urgent == sorted(urgent, key=["page", "ticket", "heartbeat", "note"].index)
+
+
+def test_the_table_of_budgets_says_what_the_rules_ask() -> None:
+    fleet = load(ROOT / "fleet.yml")
+    asked = {severity: in_danger(AVAILABILITY, severity, fleet).text() for severity in (Severity.PAGE, Severity.TICKET)}
+    rows = re.findall(
+        r"^\| (\d+)% \| (\w+) \| at ([\d.]+) over (\w+) \| (\w+) \| ([\d.]+) \|$", INDEX.text, re.MULTILINE
+    )
+    assert len(rows) == len(BURN_RULES)
+    for (share, long, pace, short, severity, rate), rule in zip(rows, BURN_RULES, strict=True):
+        assert (Decimal(share) / 100, long, short) == (rule.share, rule.long.name, rule.short.name)
+        assert Decimal(rate) == factor(rule, fleet.slos.window, Decimal("0.999"))
+        assert f'model:llm_slo_burn:rate{short}{{slo="availability"}} > {pace}\n' in asked[Severity(severity)]
 
 
 @every_alert_page
