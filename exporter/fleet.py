@@ -6,6 +6,8 @@ The one file an operator edits. In: the path of a fleet file and those it includ
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import reduce
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -219,12 +221,19 @@ def _refuse_unknown_models(root: Node, fleet: Fleet) -> None:
     if None in served:
         return
     places = (
-        ("slos.models", fleet.slos.models),
-        ("thresholds.models", fleet.thresholds.models),
-        ("models", fleet.models),
+        (("slos", "models"), fleet.slos.models),
+        (("thresholds", "models"), fleet.thresholds.models),
+        (("models",), fleet.models),
     )
-    for place, names in places:
+    for keys, names in places:
         for name in names:
             if name not in served:
-                known = ", ".join(sorted(model for model in served if model))
-                raise FleetError(f"{root.file}: {place}: no replica serves {name!r}; models served: {known or 'none'}")
+                raise _unserved(reduce(Node.child, (*keys, name), root), name, sorted(filter(None, served)))
+
+
+def _unserved(node: Node, name: str, served: list[str]) -> FleetError:
+    spelt = {model.casefold(): model for model in served}
+    alike = get_close_matches(name.casefold(), spelt, n=1)
+    guess = f"did you mean {spelt[alike[0]]!r}? " if alike else ""
+    known = ", ".join(served) or "none"
+    return FleetError(f"{node.place}: no replica serves {name!r}; {guess}models served: {known}")
