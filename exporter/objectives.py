@@ -7,7 +7,11 @@ from decimal import Decimal
 
 from exporter.document import Node
 
-__all__ = ["LatencyObjective", "Objectives", "RatioObjective", "Slos", "slos"]
+__all__ = ["LEAST", "LatencyObjective", "Objectives", "RatioObjective", "Slos", "slos"]
+
+LEAST = Decimal("0.1")
+"""Nobody promises that most requests fail: a smaller objective is a share with a % behind it, or an error budget."""
+_LIKELY = range(90, 100)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +67,25 @@ def _latency(node: Node, base: LatencyObjective) -> LatencyObjective:
     parts = node.mapping(optional=("threshold", "objective"))
     return LatencyObjective(
         threshold=parts["threshold"].duration() if "threshold" in parts else base.threshold,
-        objective=parts["objective"].share() if "objective" in parts else base.objective,
+        objective=_share(parts["objective"]) if "objective" in parts else base.objective,
     )
 
 
 def _ratio(node: Node) -> RatioObjective:
-    return RatioObjective(objective=node.mapping(required=("objective",))["objective"].share())
+    return RatioObjective(objective=_share(node.mapping(required=("objective",))["objective"]))
+
+
+def _share(node: Node) -> Decimal:
+    share = node.share()
+    if share < LEAST:
+        node.refuse(f"the share of good requests, 10% or more (did you mean {_meant(share)}?)")
+    return share
+
+
+def _meant(share: Decimal) -> str:
+    """Guess what somebody promises who wrote 0.99% (0.99), 9.9% (99%) or 1% (as error budget)."""
+    guesses = (share * 10_000, share * 1_000, 100 - share * 100)
+    return f"{next((guess for guess in guesses if int(guess) in _LIKELY), Decimal(99)).normalize():f}%"
 
 
 def slos(node: Node) -> Slos:

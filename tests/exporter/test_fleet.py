@@ -97,6 +97,23 @@ def test_shares_are_exact_decimals(fleet: Fleet) -> None:
     assert str(fleet.slos.of("qwen3-8b").ttft.objective) == "0.99"
 
 
+@pytest.mark.parametrize("written", ["10%", "60%", "99.999%"])
+def test_an_objective_may_be_modest(tmp_path: Path, written: str) -> None:
+    (tmp_path / "fleet.yml").write_text(
+        f'replicas: [{{name: a, url: "http://h:1"}}]\nslos: {{default: {{goodput: {{objective: {written}}}}}}}\n'
+    )
+    assert load(tmp_path / "fleet.yml").slos.default.goodput.objective == Decimal(written[:-1]) / 100
+
+
+@pytest.mark.parametrize("written", [f"0.{'0' * 60}1%", f"{'0' * 60}1%"])
+def test_an_objective_of_next_to_nothing_is_refused_in_a_sentence(tmp_path: Path, written: str) -> None:
+    (tmp_path / "fleet.yml").write_text(
+        f'replicas: [{{name: a, url: "http://h:1"}}]\nslos: {{default: {{goodput: {{objective: {written}}}}}}}\n'
+    )
+    with pytest.raises(FleetError, match=r"10% or more \(did you mean 99%\?\), got '0"):
+        load(tmp_path / "fleet.yml")
+
+
 def test_what_is_not_said_of_thresholds_stays_as_it_is(fleet: Fleet) -> None:
     table = fleet.thresholds
     assert table.default == replace(Thresholds(), cold_start=timedelta(minutes=20), kv_cache=Decimal("0.9"))

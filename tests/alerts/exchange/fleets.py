@@ -11,7 +11,9 @@ from exporter.objectives import LatencyObjective, Objectives, RatioObjective, Sl
 __all__ = ["fleets", "models"]
 
 _shares = st.integers(1, 8).flatmap(
-    lambda places: st.integers(1, 10**places - 1).map(lambda part: (Decimal(part) / 10**places).normalize())
+    lambda places: st.integers(10 ** (places - 1), 10**places - 1).map(
+        lambda part: (Decimal(part) / 10**places).normalize()
+    )
 )
 _thresholds = st.integers(1, 10_000_000).map(lambda milliseconds: timedelta(milliseconds=milliseconds))
 _windows = st.integers(24 * 60, 400 * 24 * 60).map(lambda minutes: timedelta(minutes=minutes))
