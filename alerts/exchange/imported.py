@@ -18,6 +18,7 @@ from alerts.exchange.asked import asked
 from alerts.exchange.openslo import API_VERSION, DEFAULT, MODEL_NOTE, OBJECTIVES_NOTE, SLO_NOTE, THRESHOLD_NOTE
 from exporter.catalogue import SLO
 from exporter.document import FleetError, Node
+from exporter.objectives import LEAST
 from prometheus.promql import number_text
 from prometheus.windows import duration_text
 
@@ -180,10 +181,21 @@ def _share(node: Node) -> Decimal:
     value = given.value
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         given.refuse("a number")
-    share = Decimal(value) / (1 if "target" in parts else 100)
-    if not 0 < share < 1:
-        given.refuse("a share above 0 and below 1 (or a percentage above 0 and below 100)")
+    is_share = "target" in parts
+    share = Decimal(value) / (1 if is_share else 100)
+    if not LEAST <= share < 1:
+        given.refuse(_expected_share(Decimal(value)) if is_share else _expected_percentage(Decimal(value)))
     return share.normalize()
+
+
+def _expected_share(value: Decimal) -> str:
+    meant = f", or targetPercent: {value}" if LEAST <= value / 100 < 1 else ""
+    return f"a share of good requests, {LEAST} or more and below 1{meant}"
+
+
+def _expected_percentage(value: Decimal) -> str:
+    meant = f", or target: {value}" if LEAST <= value < 1 else ""
+    return f"a percentage of good requests, {LEAST * 100:.0f} or more and below 100{meant}"
 
 
 def _rolling(node: Node) -> timedelta:

@@ -191,7 +191,19 @@ REFUSED = {
     "a target of everything": (foreign(objectives=[{"target": 1}]), "spec.objectives[0].target: expected a share"),
     "a target above everything": (
         foreign(objectives=[{"target": Decimal("1.2")}]),
-        "and below 1 (or a percentage above 0 and below 100), got 1.2",
+        "expected a share of good requests, 0.1 or more and below 1, got 1.2",
+    ),
+    "a percentage as target": (
+        foreign(objectives=[{"target": 95}]),
+        "target: expected a share of good requests, 0.1 or more and below 1, or targetPercent: 95, got 95",
+    ),
+    "a share as percentage": (
+        foreign(objectives=[{"targetPercent": Decimal("0.99")}]),
+        "expected a percentage of good requests, 10 or more and below 100, or target: 0.99, got 0.99",
+    ),
+    "a target that fleet.yml refuses": (
+        foreign(objectives=[{"target": Decimal("0.05")}]),
+        "expected a share of good requests, 0.1 or more and below 1, got 0.05",
     ),
     "a target in words": (foreign(objectives=[{"target": "high"}]), "spec.objectives[0].target: expected a number"),
     "no target": (foreign(objectives=[{"displayName": "x"}]), "spec.objectives[0]: expected either target or"),
