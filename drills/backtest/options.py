@@ -16,9 +16,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Say which options there are."""
     parser.add_argument("--seed", type=_seed, default=1, metavar="N", help="draws the months (default: %(default)s)")
     parser.add_argument(
-        "--months", type=_months, default=_MONTHS, metavar="M", help="months of 30 days (default: %(default)s)"
+        "--months",
+        type=_months,
+        default=_MONTHS,
+        metavar="M",
+        help="months of 30 days (default: %(default)s, which take about half an hour on two cores)",
     )
-    parser.add_argument("--small", action="store_true", help=f"one month of {' and '.join(SMALL)}, in minutes")
+    parser.add_argument("--small", action="store_true", help=f"one month of {' and '.join(SMALL)}, in a minute or two")
     parser.add_argument("--plots", type=Path, metavar="DIR", help="draw one picture per incident shape instead")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
 

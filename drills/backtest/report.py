@@ -8,9 +8,26 @@ from drills.backtest.incidents import DOWN
 from drills.backtest.judge import Case, Score, Spread
 from drills.backtest.truth import EVERYTHING_BAD, MODEL_DOWN
 
-__all__ = ["document", "missed", "tables"]
+__all__ = ["LEGEND", "document", "missed", "tables"]
 
 _PAGES_A_MONTH = 1.0
+_LABEL = 34
+
+LEGEND = {
+    "incidents that must page": "they spend 2% of a 30-day budget within 1h, or 5% within 6h, or nobody answers",
+    "paged in time": "before half as much again is spent, or within 3 minutes; within 1 if nobody answers",
+    "incidents that must ticket": "they spend 10% of a 30-day budget within 3 days",
+    "pages": "how often alerts that page began to fire, also those that a louder one keeps quiet on call",
+    "precision": "pages with cause: an incident must page or spoils half of the requests, now or 10 minutes ago",
+    "a month without cause": "all other pages, of all models together; at most one is allowed",
+    "in a quiet week": "pages in a week without incidents, not counting the 6 hours after each",
+    "minutes to page": "from the start of an incident that must page; - where there was none, never if no page came",
+    "since enough was spent": "from when the 2% or 5% were spent; below 0 if the page came sooner",
+    "model down": "nobody answers; how many such incidents there were stands in brackets",
+    "every request bad": "from one moment to the next more than 90% are bad",
+    "budget spent until the page": "of the objective that suffers most; until the end if no page came",
+}
+"""What the rows mean, by the beginnings of their labels."""
 
 
 def _shown(value: float | None, form: str) -> str:
@@ -60,7 +77,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def tables(scores: Sequence[Score], alerts: Sequence[Score]) -> str:
-    """Print the systems side by side, then each alert of ours by itself."""
+    """Print the systems side by side, then each alert of ours by itself, then what the rows mean."""
     columns = [dict(_rows(score)) for score in scores]
     labels = list(columns[0])
     lines = [_line("", [score.name for score in scores])]
@@ -70,11 +87,12 @@ def tables(scores: Sequence[Score], alerts: Sequence[Score]) -> str:
         quiet = f"{score.quiet_pages / score.quiet_weeks:.3f}"
         minutes = _spread(Spread.of([case.paged / 60 for case in score.cases if case.paged is not None]))
         lines.append(_line(score.name, [str(score.pages), _shown(score.precision, "{:.1%}"), quiet, minutes]))
+    lines += ["", *(f"{label:<{_LABEL}}{meaning}" for label, meaning in LEGEND.items())]
     return "\n".join(lines)
 
 
 def _line(label: str, cells: Iterable[str]) -> str:
-    return f"{label:<34}" + "".join(f"{cell:>26}" for cell in cells)
+    return f"{label:<{_LABEL}}" + "".join(f"{cell:>26}" for cell in cells)
 
 
 def missed(score: Score) -> list[str]:

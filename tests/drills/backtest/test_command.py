@@ -44,6 +44,13 @@ def test_a_small_run_meets_every_figure(tmp_path: Path) -> None:
     assert threshold["late_or_never"] > 0
 
 
+def test_help_says_how_long_a_run_takes() -> None:
+    command = [sys.executable, "-m", "drills", "backtest", "--help"]
+    said = " ".join(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
+    assert "(default: 12, which take about half an hour on two cores)" in said
+    assert "one month of chat-8b, in a minute or two" in said
+
+
 def test_a_run_that_is_stopped_ends_soon_and_leaves_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "drills", "backtest", "--months", "2"]
     with subprocess.Popen(

@@ -7,7 +7,7 @@ from drills.backtest.evaluation import Fired
 from drills.backtest.incidents import Incident
 from drills.backtest.judge import AFTERWARDS, Score, score
 from drills.backtest.profiles import DAY
-from drills.backtest.report import document, missed, tables
+from drills.backtest.report import LEGEND, document, missed, tables
 from drills.backtest.run import Outcome
 from drills.backtest.truth import Spent, Verdict
 
@@ -103,3 +103,16 @@ def test_tables_and_json_say_the_same() -> None:
     plain = document([result], [])["systems"]["ours"]
     assert (plain["must_page"], plain["late_or_never"], plain["pages"], plain["precision"]) == (1, 0, 1, 1.0)
     assert document([judged()], ["x"])["systems"]["ours"]["minutes_to_page"]["worst"] is None
+
+
+def test_rows_are_explained_below_the_tables_and_nothing_else_is() -> None:
+    result = judged(fired(300))
+    rows, _, legend = tables([result], [result]).split("\n\n")
+    assert [line[:34].strip() for line in legend.splitlines()] == list(LEGEND)
+    labels = [line[:34].strip() for line in rows.splitlines()]
+    assert [label for label in LEGEND if not any(row.startswith(label) for row in labels)] == []
+    assert [row for row in labels if row and not row.startswith(tuple(LEGEND))] == [
+        "too late / never",
+        "ticket or page came",
+    ]
+    assert max(map(len, legend.splitlines())) < 140
