@@ -28,6 +28,9 @@ RUNBOOKS = Path(__file__).resolve().parent.parent / "runbooks"
 """The committed runbooks, whose facts are those of the committed fleet."""
 _log = logging.getLogger(__name__)
 
+_OF_RULES = ("slos", "thresholds", "spare_replicas", "models", "oncall", "links")
+"""Sections of the fleet's files that rules, boards and Alertmanager are generated from."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -86,8 +89,15 @@ class Service:
             except FleetError as error:
                 self._refuse(str(error))
                 raise
+            stale = [name for name in _OF_RULES if getattr(fleet, name) != getattr(self.fleet, name)]
             self._use(fleet)
             _log.info("fleet reloaded: %d replicas", len(self.watches))
+            if stale:
+                _log.warning(
+                    "%s changed: rules and notifications go by what was there before until they are generated anew and"
+                    " read again",
+                    ", ".join(stale),
+                )
 
     async def reload_or_keep(self) -> None:
         """Read the fleet's files again; what is wrong with them is logged and shown, not raised."""

@@ -95,6 +95,16 @@ def test_included_files_are_followed_as_they_come_change_and_go(tmp_path: Path) 
         process.wait_until(lambda: names(address) == ["a"], "miss a file", seconds=SOON)
 
 
+def test_what_rules_still_go_by_after_a_change_is_told(serving: tuple[str, Process, Path], tmp_path: Path) -> None:
+    address, process, fleet = serving
+    fleet.write_text(A_AND_B)
+    process.wait_until(lambda: names(address) == ["a", "b"], "take the new fleet", seconds=SOON)
+    assert "go by what was there before" not in (tmp_path / "log").read_text()
+    fleet.write_text(f"{A}slos: {{default: {{ttft: {{threshold: 1s}}}}}}\n")
+    process.wait_until(lambda: names(address) == ["a"], "take the new objectives", seconds=SOON)
+    assert "slos changed: rules and notifications go by what was there before" in (tmp_path / "log").read_text()
+
+
 def test_a_bad_file_keeps_the_old_fleet_says_so_once_and_a_good_one_mends_it(
     serving: tuple[str, Process, Path], tmp_path: Path
 ) -> None:
