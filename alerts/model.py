@@ -31,7 +31,7 @@ class AlertRule:
     """When an alert fires with one severity: as long as the expression has samples, after `delay` of them.
 
     It stays for `keep` after the last sample, so that trouble that comes and goes is one alert. `every` is how often it
-    is evaluated, unless as its group.
+    is evaluated, unless as its group; `description` what it says, unless as its alert.
     """
 
     severity: Severity
@@ -39,6 +39,7 @@ class AlertRule:
     delay: timedelta = timedelta()
     keep: timedelta = timedelta()
     every: timedelta | None = None
+    description: Callable[[Fleet], str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

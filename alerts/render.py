@@ -14,7 +14,6 @@ from alerts.routing import alertmanager_config
 from exporter.catalogue import MODEL, SLO
 from exporter.fleet import Fleet
 from prometheus.deployment import Addresses, Deployment
-from prometheus.promql import Expr
 from prometheus.render import HEADER, rules_text, yaml_text
 from prometheus.windows import duration_text
 
@@ -53,23 +52,23 @@ def _groups(group: AlertGroup, fleet: Fleet, deployment: Deployment) -> Iterator
 
 
 def _rule(alert: Alert, rule: AlertRule, fleet: Fleet, deployment: Deployment) -> dict[str, object]:
-    expr = rule.expression(fleet)
     return {
         "alert": alert.name,
-        "expr": expr.text(deployment.scale),
+        "expr": rule.expression(fleet).text(deployment.scale),
         **({"for": deployment.scale.text(rule.delay)} if rule.delay else {}),
         **({"keep_firing_for": deployment.scale.text(rule.keep)} if rule.keep else {}),
         "labels": {"severity": rule.severity.value, **({SLO.name: alert.slo} if alert.slo else {})},
-        "annotations": dict(_annotations(alert, expr, fleet, deployment.addresses)),
+        "annotations": dict(_annotations(alert, rule, fleet, deployment.addresses)),
     }
 
 
-def _annotations(alert: Alert, expr: Expr, fleet: Fleet, addresses: Addresses) -> Iterator[tuple[str, str]]:
+def _annotations(alert: Alert, rule: AlertRule, fleet: Fleet, addresses: Addresses) -> Iterator[tuple[str, str]]:
     yield "summary", alert.summary
-    yield "description", alert.description(fleet)
+    yield "description", (rule.description or alert.description)(fleet)
     yield "runbook_url", f"{addresses.runbooks}/{alert.name}"
     if addresses.boards is None:
         return
     choice = f"?var-{MODEL.name}={{{{ . | urlquery }}}}"
-    about_a_model = f"{{{{ with $labels.{MODEL.name} }}}}{choice}{{{{ end }}}}" if MODEL.name in expr.labels else ""
+    labels = rule.expression(fleet).labels
+    about_a_model = f"{{{{ with $labels.{MODEL.name} }}}}{choice}{{{{ end }}}}" if MODEL.name in labels else ""
     yield "dashboard_url", f"{addresses.boards}/d/{alert.board}{about_a_model}"

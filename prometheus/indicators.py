@@ -18,10 +18,11 @@ from exporter.buckets import layouts
 from exporter.catalogue import (
     MODEL,
     OUTCOME,
-    RANK,
     REPLICA,
     REQUESTS_FINISHED,
     REQUESTS_REJECTED,
+    SLO,
+    SLO_THRESHOLD,
     TPOT,
     TTFT,
     Label,
@@ -45,11 +46,10 @@ __all__ = [
     "groups",
 ]
 
-_SERIES = (MODEL, REPLICA, RANK)
 _ANSWERED = ("stop", "length", "other")
 _FAILED = "error"
-_JUDGED = windows.TILE.span
-"""The longest span that is read from scraped buckets."""
+_COVERED = windows.TILE.span + timedelta(minutes=1)
+"""The longest window that is read from scraped buckets, and the scrapes before the first that shows a new bound."""
 _TILE = Label(name="tile", help="number of a tile, counted back from the present one")
 
 Events = Callable[[Slos, Window, tuple[Label, ...]], Expr]
@@ -94,37 +94,24 @@ class _Latency:
     objective: Callable[[Objectives], LatencyObjective]
 
     def within(self, slos: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
-        """Count requests within the threshold."""
-        first, *others = (
-            self._judged(bucket.rate(window)).aggregate("sum", *by) for bucket, _ in self._each_threshold(slos)
-        )
-        return first.union(*others)
+        """Count requests within the threshold, if it is not a new one: what came before would count as missed."""
+        first, *others = (bucket.rate(window).aggregate("sum", *by) for bucket in self._thresholds(slos))
+        return first.union(*others).without(threshold_changes(self.slo).select().compare(">", 0), on=(MODEL,))
 
-    def observed(self, _: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
-        """Count all requests."""
-        return self._judged(events(self.metric).rate(window)).aggregate("sum", *by)
+    def observed(self, window: Window, by: tuple[Label, ...], judged: Recorded) -> Expr:
+        """Count all requests, where any are judged: rules that go by an old threshold still have no bucket for it."""
+        return events(self.metric).rate(window).aggregate("sum", *by).intersect(judged.select())
 
-    def unjudged(self, slos: Slos) -> RecordingRule:
-        """Record which series cannot be judged yet; both counts read it, and mostly it is empty.
+    def changes(self) -> RecordingRule:
+        """Record how often the threshold of a model changed, so lately that its bucket may not cover all requests."""
+        threshold = select(SLO_THRESHOLD, Matcher.equal(SLO, self.slo)).changes(_COVERED)
+        return RecordingRule(recorded=threshold_changes(self.slo), expr=threshold.aggregate("max", MODEL))
 
-        Where the threshold is a new one, its bucket is younger than its histogram: what came before would count as
-        missed.
-        """
-        first, *others = (
-            observed.before(_JUDGED).without(bucket.before(_JUDGED), on=_SERIES)
-            for bucket, observed in self._each_threshold(slos)
-        )
-        return RecordingRule(recorded=unjudged(self.slo), expr=first.union(*others).aggregate("count", *_SERIES))
-
-    def _judged(self, rate: Expr) -> Expr:
-        return rate.without(unjudged(self.slo).select(), on=_SERIES)
-
-    def _each_threshold(self, slos: Slos) -> Iterator[tuple[Expr, Expr]]:
-        """Answer buckets and counts of the models that share a threshold."""
+    def _thresholds(self, slos: Slos) -> Iterator[Expr]:
+        """Select the bucket of each threshold that models share."""
         layout = layouts(slos)[self.metric.name]
         for part in partition(slos, lambda objectives: self.objective(objectives).threshold):
-            bucket = within(self.metric, part.value.total_seconds(), layout, *part.matchers)
-            yield bucket, events(self.metric, *part.matchers)
+            yield within(self.metric, part.value.total_seconds(), layout, *part.matchers)
 
 
 _TTFT = _Latency(slo="ttft", metric=TTFT, objective=lambda objectives: objectives.ttft)
@@ -132,13 +119,13 @@ _ITL = _Latency(slo="itl", metric=TPOT, objective=lambda objectives: objectives.
 _LATENCIES = (_TTFT, _ITL)
 
 
-def unjudged(slo: str) -> Recorded:
-    """Name the histograms of a latency that a new threshold cannot be judged by yet."""
-    name = duration_text(_JUDGED)
+def threshold_changes(slo: str) -> Recorded:
+    """Name how often the threshold of a latency changed lately."""
+    span = duration_text(_COVERED)
     return Recorded(
-        name=f"rank:llm_{slo}_unjudged:count{name}",
-        labels=_SERIES,
-        help=f"Histograms there were {name} ago without the bucket of the threshold: it is a new one.",
+        name=f"model:llm_{slo}_threshold:changes{span}",
+        labels=(MODEL,),
+        help=f"Changes of the threshold in fleet.yml over {span}; while there are any, the latency is not judged.",
     )
 
 
@@ -187,19 +174,19 @@ def _asked(_: Slos, window: Window, by: tuple[Label, ...]) -> Expr:
     return answered.union(*failures).aggregate("sum", *by)
 
 
-TTFT_INDICATOR = Indicator(
+TTFT_INDICATOR: Indicator = Indicator(
     slo=_TTFT.slo,
     title="Time to first token",
     objective=lambda objectives: objectives.ttft.objective,
     good_events=_TTFT.within,
-    total_events=_TTFT.observed,
+    total_events=lambda _, window, by: _TTFT.observed(window, by, TTFT_INDICATOR.good(window, per=by[-1])),
 )
-ITL_INDICATOR = Indicator(
+ITL_INDICATOR: Indicator = Indicator(
     slo=_ITL.slo,
     title="Inter-token latency",
     objective=lambda objectives: objectives.itl.objective,
     good_events=_ITL.within,
-    total_events=_ITL.observed,
+    total_events=lambda _, window, by: _ITL.observed(window, by, ITL_INDICATOR.good(window, per=by[-1])),
 )
 AVAILABILITY = Indicator(
     slo="availability",
@@ -234,11 +221,11 @@ INDICATORS = (*COUNTED, GOODPUT)
 
 def groups(slos: Slos) -> tuple[RuleGroup, ...]:
     """Build the rules that record every indicator over every window, per model, and over one window per replica."""
-    unjudged_yet = (latency.unjudged(slos) for latency in _LATENCIES)
+    changes = (latency.changes() for latency in _LATENCIES)
     lately = (rule for window in (windows.NOW, *windows.SHORT) for rule in _rules(slos, window))
     of_replicas = (rule for indicator in INDICATORS for rule in _scraped(indicator, slos, windows.REPLICA, REPLICA))
     return (
-        _group(windows.SHORT[-1].name, windows.TILE.interval, (*unjudged_yet, *lately)),
+        _group(windows.SHORT[-1].name, windows.TILE.interval, (*changes, *lately)),
         *(_group(window.name, window.interval, _rules(slos, window)) for window in windows.longer(slos.window)),
         _group(f"{windows.REPLICA.name}-replicas", windows.REPLICA.interval, of_replicas),
     )

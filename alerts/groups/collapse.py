@@ -27,7 +27,7 @@ from exporter.thresholds import Thresholds
 from prometheus.indicators import COUNTED, Indicator
 from prometheus.partition import Both, partition
 from prometheus.promql import Expr, Matcher, number_text
-from prometheus.windows import AT_ONCE, NOW
+from prometheus.windows import AT_ONCE, NOW, duration_text
 
 __all__ = ["GROUP"]
 
@@ -101,7 +101,14 @@ GROUP = AlertGroup(
                     delay=timedelta(seconds=40),
                     keep=timedelta(minutes=5),
                 ),
-                AlertRule(severity=Severity.NOTE, expression=_told_lately),
+                AlertRule(
+                    severity=Severity.NOTE,
+                    expression=_told_lately,
+                    description=lambda _: (
+                        f"Within {duration_text(_REMEMBERED)} this alert has paged about {MODEL_NAME}. Nobody is told"
+                        " of this note; budget alerts about the same objective keep quiet."
+                    ),
+                ),
             ),
             summary=f"{MODEL_NAME}: most requests miss the objective {{{{ $labels.{SLO.name} }}}}",
             description=_description,

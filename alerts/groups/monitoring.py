@@ -46,6 +46,7 @@ _FEWEST_ANSWERS = 4
 _MOST = Decimal("0.5")
 _LATELY = timedelta(minutes=15)
 _HOUR = timedelta(hours=1)
+_REPEATED = timedelta(minutes=2)
 _MANY_MISSED = 5
 _HALF_OF_THE_INTERVAL = INTERVAL / 2
 
@@ -104,7 +105,9 @@ def _rules_failing(_: Fleet) -> Expr:
 
 def _notifications_failing(_: Fleet) -> Expr:
     failed = select(FAILED_NOTIFICATIONS).rate(Window(span=_LATELY)).aggregate("sum", INTEGRATION)
-    return (failed * Seconds(span=_LATELY)).compare(">", 0).union(_count(_LATELY, LOST_NOTIFICATIONS).compare(">", 0))
+    # Prometheus gives up at once what it cannot hand over, and says it again within a minute: a restart loses nothing.
+    lost, still = (_count(span, LOST_NOTIFICATIONS).compare(">", 0) for span in (_LATELY, _REPEATED))
+    return (failed * Seconds(span=_LATELY)).compare(">", 0).union(lost.intersect(still))
 
 
 def _alertmanager_missing(_: Fleet) -> Expr:
@@ -184,7 +187,7 @@ GROUP = AlertGroup(
                 AlertRule(
                     severity=Severity.TICKET,
                     expression=_notifications_failing,
-                    delay=timedelta(minutes=2),
+                    delay=timedelta(minutes=5),
                     keep=timedelta(minutes=15),
                 ),
             ),

@@ -60,13 +60,12 @@ def _flapping(fleet: Fleet) -> Expr:
 def _no_spare(fleet: Fleet) -> Expr:
     """Find models that serve with as many replicas missing as may fail. One that sleeps is not missing."""
     missing = REPLICAS_BY_STATE.select(Matcher.outside(STATE, ("ready", "sleeping")), *known_models(fleet))
-    # A mean: one lost scrape would be a moment in which nothing is missing.
-    lost = (
-        missing.aggregate("sum", MODEL)
-        .over_time("avg", _LATELY, step=INTERVAL)
-        .compare(">", fleet.spare_replicas - _MOSTLY)
-    )
-    return lost.intersect(REPLICAS_READY.select().over_time("max", _SEEN).compare(">", 0), on=(MODEL,))
+    now = missing.aggregate("sum", MODEL)
+    # A mean: one lost scrape would be a moment in which nothing is missing. Ten for a moment are not one for long.
+    lost = now.call("clamp_max", fleet.spare_replicas).over_time("avg", _LATELY, step=INTERVAL)
+    still = now.over_time("max", _SEEN, step=INTERVAL).compare(">=", fleet.spare_replicas)
+    serves = REPLICAS_READY.select().over_time("max", _SEEN).compare(">", 0)
+    return lost.compare(">", fleet.spare_replicas - _MOSTLY).intersect(still, serves, on=(MODEL,))
 
 
 def _cold_start_slow(fleet: Fleet) -> Expr:

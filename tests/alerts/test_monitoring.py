@@ -136,12 +136,12 @@ TICKET_CASES = [
         series={
             'alertmanager_notifications_failed_total{integration="slack",reason="other"}': samples((60, 0), (3, 1)),
             'alertmanager_notifications_failed_total{integration="webhook",reason="other"}': samples((120, 0)),
-            "prometheus_notifications_dropped_total": samples((90, 0), (30, 2)),
+            "prometheus_notifications_dropped_total": samples((90, 0), (60, 2)),
         },
         expect=[
             fires("10m", "LLMNotificationsFailing"),
-            fires("13m", "LLMNotificationsFailing", ',integration="slack"'),
-            fires("19m", "LLMNotificationsFailing", ',integration="slack"', ""),
+            fires("16m", "LLMNotificationsFailing", ',integration="slack"'),
+            fires("21m", "LLMNotificationsFailing", ',integration="slack"', ""),
         ],
     ),
     Case(

@@ -10,7 +10,7 @@ from typing import Any
 from alerts.model import Severity
 from exporter.fleet import Fleet
 from tests.alerts.stories.lines import Lines
-from tests.alerts.stories.requests import KEPT_BOUNDS, asked, new_bound
+from tests.alerts.stories.requests import KEPT_BOUNDS, asked, new_bound, old_bound
 from tests.alerts.stories.situations import Situation, Story, Told, Variant
 from tests.alerts.test_budget_alerts import fleet
 
@@ -68,8 +68,10 @@ def new_threshold(slo: str, well: Lines, at: int, end: int) -> tuple[Variant, ..
     if slo == "availability":
         return ()
     told = (Told(at=end, fires=False, since=0),)
-    lines = new_bound(well, at)
-    return (Variant(situation=Situation.REBUCKETED, of="a new threshold", lines=lines, told=told),)
+    changes = {"a new threshold": new_bound(well, at), "a threshold that rules still go by": old_bound(well, at)}
+    return tuple(
+        Variant(situation=Situation.REBUCKETED, of=of, lines=lines, told=told) for of, lines in changes.items()
+    )
 
 
 def pages(slo: str) -> Story:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from alerts.model import Severity
-from tests.alerts.stories.requests import COUNTED, KEPT_BOUNDS, asked, new_bound
+from tests.alerts.stories.requests import COUNTED, KEPT_BOUNDS, asked, new_bound, old_bound, young
 from tests.alerts.stories.situations import Situation, Story, Told, Variant
 
 WELL, ILL, MIDDLE = 60, 70, 66
@@ -12,11 +12,14 @@ WELL, ILL, MIDDLE = 60, 70, 66
 def collapsed(slo: str, missed: float, fires: int, severity: Severity) -> Story:
     """Let so many of 100 requests miss an objective after ten minutes."""
     well = asked(slo, (WELL + ILL, 100, 1))
-    rebucketed = Variant(
-        situation=Situation.REBUCKETED,
-        of="a new threshold",
-        lines=new_bound(well, WELL + 2),
-        told=(Told(at=(WELL + ILL) * 10, fires=False, since=0),),
+    told = (Told(at=(WELL + ILL) * 10, fires=False, since=0),)
+    changes = {
+        "a new threshold": new_bound(well, WELL + 2),
+        "a new threshold of a young replica": new_bound(young(well, WELL), WELL + 9),
+        "a threshold that rules still go by": old_bound(well, WELL + 2),
+    }
+    rebucketed = tuple(
+        Variant(situation=Situation.REBUCKETED, of=of, lines=lines, told=told) for of, lines in changes.items()
     )
     return Story(
         alert="LLMGoodputCollapse",
@@ -32,7 +35,7 @@ def collapsed(slo: str, missed: float, fires: int, severity: Severity) -> Story:
         over=460 if severity is Severity.PAGE else 2400,
         evaluate=7,
         kept_bounds=KEPT_BOUNDS,
-        also=() if slo == "availability" else (rebucketed,),
+        also=() if slo == "availability" else rebucketed,
         cannot={Situation.REBUCKETED: "outcomes have no buckets"} if slo == "availability" else {},
     )
 

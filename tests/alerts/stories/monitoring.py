@@ -48,6 +48,10 @@ def failing(name: str, *phases: tuple[int, float], labels: str = "") -> Lines:
     return {f"{name}{labels}": counter(*phases, start=3)}
 
 
+def dropped(*phases: tuple[int, float]) -> Lines:
+    return failing("prometheus_notifications_dropped_total", *phases, labels="{}")
+
+
 def stored(failures: float, count: int = 200) -> Lines:
     names = ("head_truncations_failed", "reloads_failures", "wal_corruptions", "wal_truncations_failed")
     others = {f"prometheus_tsdb_{name}_total{{}}": gauge((30 + count, 0)) for name in (*names, "wal_writes_failed")}
@@ -160,7 +164,7 @@ STORIES = (
             "alertmanager_notifications_failed_total", (60, 0), (3, 1), (80, 0), labels='{integration="@"}'
         ),
         below={"none": failing("alertmanager_notifications_failed_total", (143, 0), labels='{integration="@"}')},
-        fires=770,
+        fires=945,
         stages=STAGES,
         middle=70,
         over=2000,
@@ -169,9 +173,9 @@ STORIES = (
     Story(
         alert="LLMNotificationsFailing",
         labels="",
-        trouble=failing("prometheus_notifications_dropped_total", (60, 0), (3, 1), (80, 0), labels="{}"),
-        below={"none": failing("prometheus_notifications_dropped_total", (143, 0), labels="{}")},
-        fires=770,
+        trouble=dropped((60, 0), (80, 1)),
+        below={"none": dropped((140, 0)), "once, as in a restart": dropped((60, 0), (3, 1), (77, 0))},
+        fires=945,
         stages=STAGES,
         middle=70,
         over=2000,

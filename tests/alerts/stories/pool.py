@@ -89,7 +89,11 @@ STORIES = (
         trouble=states((240, "ready")) | states((60, "ready"), (180, "unreachable"), target=B),
         below={
             "gone for half of the time": states((240, "ready"))
-            | states((60, "ready"), *[(29, "unreachable"), (31, "ready")] * 3, target=B)
+            | states((60, "ready"), *[(29, "unreachable"), (31, "ready")] * 3, target=B),
+            "both are gone for a minute and a half": states((60, "ready"), (9, "unreachable"), (171, "ready"))
+            | states((60, "ready"), (9, "unreachable"), (171, "ready"), target=B),
+            "back for a while": states((240, "ready"))
+            | states((60, "ready"), (40, "unreachable"), (140, "ready"), target=B),
         },
         fires=1218,
         evaluate=14,

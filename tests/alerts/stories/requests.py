@@ -1,8 +1,10 @@
 """Requests: what the indicators of one model count. In: phases; out: lines."""
 
-from tests.alerts.stories.lines import NOTHING, Lines, counter
+from collections.abc import Callable
 
-__all__ = ["COUNTED", "KEPT_BOUNDS", "asked", "new_bound"]
+from tests.alerts.stories.lines import GONE, NOTHING, Line, Lines, counter, gauge
+
+__all__ = ["COUNTED", "KEPT_BOUNDS", "asked", "new_bound", "old_bound", "young"]
 
 TARGET = 'model="@",replica="a",engine="vllm"'
 COUNTED = ("ttft", "itl", "availability")
@@ -36,8 +38,24 @@ def asked(slo: str, *phases: Phase) -> Lines:
 
 def new_bound(lines: Lines, at: int) -> Lines:
     """Let the bounds at the thresholds be new with sample `at`, as after a change of fleet.yml: others go on."""
-    new = tuple(f'le="{bound}"' for bound in KEPT_BOUNDS.split())
-    return {
-        series: (*(NOTHING,) * at, *line[at:]) if any(bound in series for bound in new) else line
-        for series, line in lines.items()
+    return _new_threshold(lines, at, lambda line: (*(NOTHING,) * at, *line[at:]))
+
+
+def old_bound(lines: Lines, at: int) -> Lines:
+    """Let the bounds at the thresholds end with sample `at`, as where fleet.yml changes and rules are not yet new."""
+    return _new_threshold(lines, at, lambda line: (*line[:at], GONE))
+
+
+def young(lines: Lines, since: int) -> Lines:
+    """Let a replica start with sample `since`."""
+    return {series: (*(NOTHING,) * since, *line[since:]) for series, line in lines.items()}
+
+
+def _new_threshold(lines: Lines, at: int, bound: Callable[[Line], Line]) -> Lines:
+    at_thresholds = tuple(f'le="{bound}"' for bound in KEPT_BOUNDS.split())
+    thresholds = {
+        f'llm_slo_threshold_seconds{{model="@",slo="{slo}"}}': gauge((at, 9), (1000, 2)) for slo in _HISTOGRAMS
+    }
+    return thresholds | {
+        series: bound(line) if any(each in series for each in at_thresholds) else line for series, line in lines.items()
     }
