@@ -169,7 +169,7 @@ def test_stretches_cover_the_span_and_keep_incidents_exact() -> None:
 
 
 def test_a_thinned_stretch_keeps_the_scrapes_before_and_after_each_evaluation() -> None:
-    times = np.arange(0, 600, STEP, dtype=np.float64)
-    keep = kept(times, [Stretch(start=0, end=300, exact=False), Stretch(start=300, end=600, exact=True)])
+    times = np.arange(0, 4200, STEP, dtype=np.float64)
+    keep = kept(times, [Stretch(start=0, end=3900, exact=False), Stretch(start=3900, end=4200, exact=True)])
     assert (times[keep][:6] + STEP + SCRAPE_PHASE).tolist() == [93.7, 103.7, 193.7, 203.7, 293.7, 303.7]
-    assert keep[30:].all()
+    assert keep[30:].all(), "exact, and the hour before it"
