@@ -1,11 +1,12 @@
 """Cost of every rule for 1,000 replicas and 20 models on a live Prometheus: the share of a core that evaluation takes.
 
 In: nothing but this machine. Out: per version of Prometheus a table of groups; exit status 1 if rules fail or take more
-than 5 % of a core. Counters and recorded rates have a past as long as rules look back. Nothing is wrong with
-the fleet: alerts that fire cost more.
+than 5 % of their intervals on one core. Counters and recorded rates have a past as long as rules look back. Nothing is
+wrong with the fleet: alerts that fire cost more.
 
-What a group takes is by the clock, as Prometheus measures it: on a busy machine it waits for others. What all take is
-CPU time: of the process with rules, less what it uses without them for the same scrapes.
+What a group takes is by the clock, as Prometheus measures it: on a busy machine it waits for others. Beside it stands
+CPU time: of the process with rules, less what it uses for the same scrapes without them, before and after. That has the
+garbage that rules leave behind in it, and differs by a percent of a core from run to run.
 """
 
 import argparse
@@ -45,6 +46,7 @@ _POLL_SECONDS = 10.0
 _SETTLE_SECONDS = 60.0
 _EACH_GROUP_SECONDS = 130.0
 """After which every group was evaluated once, the slowest too."""
+_NO_RULES = "groups: []\n"
 _CONFIG = "prometheus/generated/prometheus.yml"
 
 
@@ -68,6 +70,11 @@ class Cost:
     def cpu(self) -> float:
         """The share of a core that all rules take."""
         return self.busy - self.without
+
+    @property
+    def whole(self) -> float:
+        """The share of their intervals that all groups take."""
+        return sum(map(self.share, self.rules))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -97,14 +104,19 @@ def _measured(tool: Tool, watched: Fleet, options: argparse.Namespace) -> bool:
         progress(f"{tool}: without rules")
         time.sleep(_SETTLE_SECONDS)
         _require_past(url)
-        without = _busy(process, options.seconds)
+        before = _busy(process, options.seconds)
         progress(f"{tool}: with rules, warming up")
         _write(files, folder)
         process.signal(signal.SIGHUP)
         time.sleep(_EACH_GROUP_SECONDS)
-        cost = replace(_cost(process, url, options.seconds, tool), without=without)
+        cost = _cost(process, url, options.seconds, tool)
+        progress(f"{tool}: without rules again")
+        _write({path: _NO_RULES for path in files if path != _CONFIG}, folder)
+        process.signal(signal.SIGHUP)
+        time.sleep(_SETTLE_SECONDS)
+        cost = replace(cost, without=(before + _busy(process, options.seconds)) / 2)
     print(_report(tool, options, cost))
-    return bool(cost.failing) or cost.cpu > _GOAL
+    return bool(cost.failing) or cost.whole > _GOAL
 
 
 @contextmanager
@@ -210,14 +222,13 @@ def _report(tool: Tool, options: argparse.Namespace, cost: Cost) -> str:
         )
         for group in order
     ]
-    whole = sum(map(cost.share, order))
     rows.append(
         (
             "all",
             str(sum(cost.rules.values())),
             "",
             f"{sum(median(s) for s in cost.seconds.values()):.4f}",
-            f"{whole:.3%}",
+            f"{cost.whole:.3%}",
         )
     )
     title = (
@@ -226,10 +237,11 @@ def _report(tool: Tool, options: argparse.Namespace, cost: Cost) -> str:
     )
     text = table(title, ("group", "rules", "interval s", "seconds, median", "of the interval"), rows)
     failing = "".join(f"fails: {error}\n" for error in sorted(set(cost.failing)))
-    verdict = "met" if cost.cpu <= _GOAL else "missed"
+    verdict = "met" if cost.whole <= _GOAL else "missed"
     return (
-        f"{text}{failing}CPU: {cost.busy:.1%} of a core with rules, {cost.without:.1%} without;"
-        f" rules take {cost.cpu:.1%}, goal at most {_GOAL:.0%}: {verdict}"
+        f"{text}{failing}rules take {cost.whole:.1%} of their intervals, goal at most {_GOAL:.0%}: {verdict}\n"
+        f"CPU: {cost.busy:.1%} of a core with rules, {cost.without:.1%} without; rules and their garbage take"
+        f" {cost.cpu:.1%}"
     )
 
 
