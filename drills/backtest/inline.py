@@ -22,16 +22,15 @@ from prometheus.windows import duration_text
 __all__ = ["Branch", "Question", "Rules", "seconds"]
 
 _TEXT = r'"(?:[^"\\]|\\.)*"'
+_MATCHERS = rf"\{{(?:[^\"}}]|{_TEXT})*\}}"
+_NAME = r"[A-Za-z_]\w*(?::\w+)+"
+_RANGE = r"\[[^\]:]+\]"
 _RECORDED = re.compile(
-    rf"{_TEXT}"
-    rf"|(?<!\w)(?P<name>[A-Za-z_]\w*(?::\w+)+)(?P<matchers>\{{(?:[^\"}}]|{_TEXT})*\}})?"
-    r"(?P<range>\[[^\]:]+\])?(?: offset (?P<shift>\w+))?"
+    rf"{_TEXT}|(?<!\w)(?P<name>{_NAME})(?P<matchers>{_MATCHERS})?(?P<range>{_RANGE})?(?: offset (?P<shift>\w+))?"
 )
 _SCRAPED = re.compile(rf"{_TEXT}|(?<![\w:])(?P<metric>llm_\w+|model:\w+:\w+)(?P<matchers>\{{)?")
 _SELECTOR = re.compile(
-    rf"{_TEXT}"
-    rf"|(?P<what>(?<![\w:])(?:llm_\w+|[A-Za-z_]\w*(?::\w+)+)(?:\{{(?:[^\"}}]|{_TEXT})*\}})?(?:\[[^\]:]+\])?)"
-    r"(?: offset (?P<before>\w+))?"
+    rf"{_TEXT}|(?P<what>(?<![\w:])(?:llm_\w+|{_NAME})(?:{_MATCHERS})?(?:{_RANGE})?)(?: offset (?P<before>\w+))?"
 )
 _MATCHER = re.compile(rf"(\w+)(=~|!~|!=|=)({_TEXT})")
 _BRACKET = re.compile(rf"{_TEXT}|[({{\[]|[)}}\]]|\bor\b")
