@@ -115,15 +115,11 @@ def past_counters(fleet: Fleet, targets: dict[str, str], now: int, seconds: int,
 
 
 def _long(slos: Slos, model: str) -> tuple[Sample, ...]:
-    objectives = slos.of(model)
-    thresholds = {TTFT: objectives.ttft.threshold, TPOT: objectives.itl.threshold}
-    bounds = {metric: f'le="{bound_text(threshold.total_seconds())}"' for metric, threshold in thresholds.items()}
-
     def wanted(each: Sample) -> bool:
         if each.metric is REPLICA_STATE:
             return '"ready"' in each.labels or '"loading"' in each.labels
         if each.metric in (TTFT, TPOT, REQUEST_DURATION):
-            return each.name != each.metric.bucket or bounds.get(each.metric, "no bound") in each.labels
+            return each.name != each.metric.bucket
         return each.metric in (REQUESTS_FINISHED, REQUESTS_REJECTED, GENERATION_TOKENS, SCRAPE_DURATION)
 
     return tuple(filter(wanted, samples(slos, model)))
